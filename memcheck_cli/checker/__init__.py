@@ -1,0 +1,1 @@
+"""SGLang's pool checker re-implemented as pure functions, by release."""

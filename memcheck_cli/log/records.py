@@ -1,0 +1,181 @@
+"""What the readers hand on: plain data, one class per kind of message.
+
+A *line* is one physical line of a source with its collector's wrapping and its time and rank prefix taken off
+(`Line`). What its text means is a *message*, one of the classes below. `lines.read_message` makes a message from a
+text, `context.read_context` makes `Context` messages; the ledger folds them. Numbers of tokens, slots or pages are
+plain ints, exactly as printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+TERMS = ("available", "evictable", "protected", "session_held", "uncached")
+"""The accounting terms of a pool, in the order of the current busy line. Unit: tokens (slots for mamba and req)."""
+
+Value = int | float | str | bool | None | list[object] | dict[str, object]
+"""A value of an extra `name=value` pair: a number, a word, or a list, set (kept as a list) or dict of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One physical line without its wrapping.
+
+    number: from 1, in the decompressed member. offset: byte offset of its first byte there. process: what the
+    collector says wrote it, or None. rank: the rank tokens joined by one space, "-" where there are none. time: the
+    server's own time as ISO 8601 (`2026-06-11T08:15:05`, milliseconds kept when printed; `08:15:05` where no date is
+    printed), or None. prefixed: a bracket (or logging-config) prefix stood before `text`. text: the message part.
+    whole: False for a last line without a line end, or one that was cut because of its length.
+    copies: from a collector's `[repeated Nx across cluster]`; such a line counts once.
+    """
+
+    number: int
+    offset: int
+    process: str | None
+    rank: str
+    time: str | None
+    prefixed: bool
+    text: str
+    whole: bool = True
+    copies: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PoolText:
+    """One pool's accounting as the checker printed it.
+
+    pool: `full`, `swa`, `mamba`, `mamba-active`, `mamba-int8`, another printed label, or `full` where nothing says
+    otherwise. total: None where it was not printed. terms: canonical name (see TERMS) to number, only what was printed.
+    extra: every other `name=value` pair by its printed name. marks: any of `tolerated` (the server forgives an
+    imbalance: DCP slack), `reported` (the server calls it a leak although it may balance: unaligned_sharded_counts,
+    duplicate slots), `skipped` (a SWA ring text: never checked), `available_holds_evictable` (idle forms A-F: the
+    printed available already contains evictable and the parts were not printed), `session_unprinted` (form B1 of
+    0.5.10, which sums session_held without printing it).
+    """
+
+    pool: str
+    total: int | None
+    terms: Mapping[str, int]
+    extra: Mapping[str, Value] = field(default_factory=dict)
+    marks: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Base of all messages. form: the id of the entry in `dialects` that matched the text."""
+
+    form: str
+
+
+@dataclass(frozen=True, slots=True)
+class Busy(Message):
+    """A `[Mem Check (BUSY)]` text: one pool (two in form B2; none in the empty full line of an all-SWA model)."""
+
+    pools: tuple[PoolText, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Idle(Message):
+    """The first line of an idle report of the token pools.
+
+    pools: the pool texts on this line (possibly none). raised: it stood behind `ValueError:`; else it was a warning.
+    copied: the line is a test runner's copy of an error line (pytest's `E   `).
+    Continuation lines without prefix may follow; they are read as `PoolLine` or `PoolParts`.
+    """
+
+    pools: tuple[PoolText, ...]
+    raised: bool = False
+    copied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PoolLine(Message):
+    """A pool text on a line of its own, without head: belongs to an idle report it directly continues, else to a
+    watchdog dump (which is no check)."""
+
+    pool: PoolText
+
+
+@dataclass(frozen=True, slots=True)
+class PoolParts(Message):
+    """A continuation line of an old idle form that prints a part of the pool text before it (forms C to F:
+    `self.tree_cache.evictable_size()=<n>`), or a pool label broken from its numbers.
+
+    parts: canonical name to number."""
+
+    parts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestPool(Message):
+    """An idle report of the request-slot pool. Unit: slots. session_held is None in forms that do not print it."""
+
+    available: int
+    session_held: int | None
+    total: int
+    raised: bool = False
+    copied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BusyAssertion(Message):
+    """The assertion that follows a busy check that leaks.
+
+    pool: the pool it names (`full`, `swa`; None in the old text without a pool name, which is the only pool).
+    text: the pool text it repeats, or None. accounted, total: its two numbers, None where not printed.
+    copied: a test runner's copy of the line.
+    """
+
+    pool: str | None
+    text: PoolText | None
+    accounted: int | None
+    total: int | None
+    copied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PageReport(Message):
+    """A page-invariant report. kind: `double-free` or `use-after-free`; pool: from the sub-pool, else None;
+    pages: the number printed; sample: printed page ids."""
+
+    kind: str
+    pool: str | None
+    pages: int
+    sample: tuple[int, ...] = ()
+    raised: bool = False
+    copied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unnumbered(Message):
+    """The checker reported, or died, without numbers.
+
+    kind: `leak` (it is a leak report without numbers: 0.5.6's RuntimeError, bare assertions of the uncached sum),
+    `crash` (the checker itself failed: NotImplementedError on old hybrid servers, the batch comparison of
+    0.5.11-0.5.12.post1; no leak), `tree-sanity`, `pool-bytes`, `unsupported` (the top-k > 1 warning: no busy check).
+    what: a short name of what happened. detail: the text that says so.
+    """
+
+    kind: str
+    what: str
+    detail: str
+    copied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Torn(Message):
+    """A line that bears a checker tag but cannot be read whole. reason: one sentence. pool: the label when it is
+    certain. busy: the tag was the busy one, so the line breaks the sequence of its stream."""
+
+    reason: str
+    busy: bool = True
+    pool: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Context(Message):
+    """Any other line that explains a break. kind: see `context.KINDS`. values: what was read from it."""
+
+    kind: str
+    values: Mapping[str, Value] = field(default_factory=dict)
