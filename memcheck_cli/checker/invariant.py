@@ -3,9 +3,9 @@
 `accounted` sums, `verdict` judges one pool's numbers, `equation` says which terms a release sums, which of them it
 prints, and where its total comes from. All counts are in the unit of the pool: tokens, slots for the Mamba pools.
 
-Re-implements the comparison in SGLang's `self_check_during_busy` (`SchedulerRuntimeCheckerMixin` up to 0.5.12.post1, the
-scheduler's invariant checker later) and in the idle check (`check_memory`, later `self_check_during_idle` and
-`on_idle`).
+Re-implements the comparison in SGLang's `self_check_during_busy` (a method of
+`SchedulerRuntimeCheckerMixin` at first, of the scheduler's invariant checker in 0.5.23) and in the idle check
+(`check_memory`, later `self_check_during_idle` and `on_idle`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from memcheck_cli.checker.releases import Release, Span, release
+from memcheck_cli.checker.releases import Release, Span, held_to
 
 TERMS = ("available", "evictable", "protected", "session_held", "uncached")
 """The accounting terms of a pool, in the order of the current busy line. Unit: tokens (slots for mamba and req)."""
@@ -261,9 +261,10 @@ SKIPS_SWA_RING = Span.of("0.5.20")
 def equation(of: Release | str, check: str = "busy", cache: str = "any") -> Equation | None:
     """The equation of a release for `check` (`busy`, `idle`) of a `cache` (`radix`, `hybrid`, `mamba`, `any`).
 
-    None where the release has no such check (the busy one is not older than 0.5.4). Raises ReleaseError.
+    Builds between two releases are held to the older one (see `held_to`). None where the release has no such check:
+    the busy one is not older than 0.5.4. Raises ReleaseError.
     """
-    one = release(of)
+    one = held_to(of)
     for row in EQUATIONS:
         if row.check == check and one in row.releases and (row.cache in ("any", cache) or cache == "any"):
             return row

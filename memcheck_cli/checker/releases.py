@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 
 from memcheck_cli.errors import UsageError
 
-RELEASES: tuple[str, ...] = tuple(
-    """
+_NAMES = """
     0.4.0 0.4.0.post1 0.4.0.post2
     0.4.1 0.4.1.post1 0.4.1.post2 0.4.1.post3 0.4.1.post4 0.4.1.post5 0.4.1.post6 0.4.1.post7
     0.4.2 0.4.2.post1 0.4.2.post2 0.4.2.post3 0.4.2.post4
@@ -36,8 +35,9 @@ RELEASES: tuple[str, ...] = tuple(
     0.5.10rc0 0.5.10 0.5.10.post1
     0.5.11 0.5.12 0.5.12.post1 0.5.13 0.5.13.post1 0.5.14 0.5.15 0.5.15.post1
     0.5.16 0.5.17 0.5.18 0.5.19 0.5.20 0.5.21 0.5.22 0.5.23
-    """.split()
-)
+"""
+
+RELEASES: tuple[str, ...] = tuple(_NAMES.split())
 """Every release of SGLang from 0.4.0 on that the rules were derived from, oldest first. There is no final 0.5.0."""
 
 NEWEST = RELEASES[-1]
@@ -70,7 +70,7 @@ class Release:
     text: str = field(compare=False)
 
     @staticmethod
-    @cache
+    @lru_cache(maxsize=256)
     def parse(text: str) -> Release:
         """The release that `text` names: `0.5.10rc0`, `v0.5.9`, `0.5.12.post1+cu128`. Raises ReleaseError otherwise."""
         match = _VERSION.fullmatch(text)
@@ -95,6 +95,20 @@ class Release:
 def release(value: Release | str) -> Release:
     """`value` as a Release. Raises ReleaseError when a text names none."""
     return value if isinstance(value, Release) else Release.parse(value)
+
+
+@lru_cache(maxsize=256)
+def held_to(value: Release | str) -> Release:
+    """The release whose rules hold for `value`: the newest known one that is not newer than it.
+
+    Development builds and releases between two known ones thus follow the older of them, and releases after NEWEST
+    follow NEWEST. Raises ReleaseError for a text that names none, or one before 0.4.0.
+    """
+    one = release(value)
+    known = [Release.parse(name) for name in RELEASES]
+    if one < known[0]:
+        raise ReleaseError(f"there are no rules for SGLang {one}; the oldest are those of {RELEASES[0]}")
+    return max(candidate for candidate in known if candidate <= one)
 
 
 @dataclass(frozen=True, slots=True)
