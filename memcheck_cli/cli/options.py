@@ -1,0 +1,78 @@
+"""Option families that several verbs share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class PoolNumber(click.ParamType[tuple[str, int]]):
+    """`POOL=N`, for example `full=131072`."""
+
+    name = "POOL=N"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
+        """Split at the sign; fail with what was expected."""
+        if isinstance(value, tuple):
+            return value
+        pool, sign, number = str(value).partition("=")
+        if not sign or not pool or not number.isascii() or not number.isdigit():
+            self.fail(f"'{value}' is not POOL=N, for example full=131072", param, ctx)
+        return pool, int(number)
+
+
+def _stack(*options: Callable[[Function], Function]) -> Callable[[Function], Function]:
+    def decorate(function: Function) -> Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def scope_options(function: Function) -> Function:
+    """What the verdict speaks about, and what the caller knows better than the log."""
+    return _stack(
+        click.option(
+            "--rank", "ranks", multiple=True, metavar="RANK", help='Only this rank, e.g. "DP1 TP0"; repeatable.'
+        ),
+        click.option(
+            "--pool", "pools", multiple=True, metavar="POOL", help="Only this pool: full, swa, ...; repeatable."
+        ),
+        click.option(
+            "--page-size", type=click.IntRange(min=1), metavar="N", help="Page size in tokens, over the log's."
+        ),
+        click.option(
+            "--total",
+            "totals",
+            multiple=True,
+            type=PoolNumber(),
+            metavar="POOL=N",
+            help="Total of a pool whose text prints none; repeatable.",
+        ),
+    )(function)
+
+
+def output_option(function: Function) -> Function:
+    """Where the answer goes."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Path(dir_okay=False, writable=True),
+        metavar="FILE",
+        help="Write the answer to FILE.",
+    )(function)
+
+
+def input_options(function: Function) -> Function:
+    """Bounds on what is expanded from archives and compressed files."""
+    return _stack(
+        click.option("--max-expanded", metavar="SIZE", help="Most bytes to expand from archives, e.g. 100GB."),
+        click.option(
+            "--max-nesting", type=click.IntRange(min=0), metavar="N", help="Archives inside archives, at most."
+        ),
+    )(function)

@@ -1,0 +1,144 @@
+"""The answer of `memcheck analyze`: the conclusions of every source put together, with the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from memcheck_cli.forensics.breaks import Break, Item, Judged, Settings, judge
+from memcheck_cli.ledger import Stream
+from memcheck_cli.ledger.dumps import second_of
+from memcheck_cli.ledger.reading import SourceReading
+
+BALANCED, BROKEN, UNDECIDED = "balanced", "broken", "undecided"
+EXIT_CODES = {BALANCED: 0, BROKEN: 1, UNDECIDED: 3}
+EVENT_SECONDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What the verdict speaks about. Empty collections mean everything. checked_level: the caller's word that the
+    server ran the busy check at that level."""
+
+    ranks: Collection[str] = ()
+    pools: Collection[str] = ()
+    checked_level: int | None = None
+
+    def covers(self, rank: str | None, pool: str | None) -> bool:
+        """Whether a rank and pool are spoken about; unknown ones are."""
+        return (not self.ranks or rank is None or rank in self.ranks) and (
+            not self.pools or pool is None or pool in self.pools
+        )
+
+
+@dataclass(slots=True)
+class Analysis:
+    """Everything `analyze` found. reason: one sentence that says why the verdict is what it is."""
+
+    verdict: str
+    reason: str
+    breaks: list[Break]
+    streams: list[tuple[str, Stream]]
+    undetermined: list[Item]
+    unchecked: list[Item]
+    findings: list[Item]
+    sources: list[SourceReading]
+    breaking: dict[tuple[str, int, str | None, str, str], int] = field(default_factory=dict)
+
+    @property
+    def first_break(self) -> Break | None:
+        """The first of the breaks."""
+        return self.breaks[0] if self.breaks else None
+
+    @property
+    def exit_code(self) -> int:
+        """What the process ends with: by verdict, or 4 where nothing of the input could be read."""
+        if self.sources and all(s.ledger is None for s in self.sources) and any(s.error for s in self.sources):
+            return 4
+        return EXIT_CODES[self.verdict]
+
+
+def analyze_readings(readings: Sequence[SourceReading], settings: Settings, scope: Scope) -> Analysis:
+    """Judge what was read of all sources, in the order given."""
+    whole = Judged()
+    streams: list[tuple[str, Stream]] = []
+    breaking: dict[tuple[str, int, str | None, str, str], int] = {}
+    records = 0
+    for reading in readings:
+        ledger = reading.ledger
+        if ledger is None:
+            continue
+        judged = judge(ledger, settings)
+        whole.breaks += [b for b in judged.breaks if scope.covers(b.stream.rank, b.pool)]
+        whole.undetermined += [i for i in judged.undetermined if scope.covers(i.rank, i.pool)]
+        whole.unchecked += [i for i in judged.unchecked if scope.covers(i.rank, i.pool)]
+        whole.findings += [i for i in judged.findings if scope.covers(i.rank, i.pool)]
+        whole.decided += judged.decided
+        for key, count in judged.breaking.items():
+            breaking[(reading.name, *key)] = count
+        for stream in ledger.in_order():
+            if scope.covers(stream.rank, None) and (
+                stream.checks or stream.idle_reports or stream.lone_assertions or stream.pages
+            ):
+                streams.append((reading.name, stream))
+                records += _records(stream, scope)
+    _number_events(whole.breaks)
+    verdict, reason = _verdict(whole, records, scope, readings)
+    return Analysis(
+        verdict,
+        reason,
+        whole.breaks,
+        streams,
+        whole.undetermined,
+        whole.unchecked,
+        whole.findings,
+        list(readings),
+        breaking,
+    )
+
+
+def _records(stream: Stream, scope: Scope) -> int:
+    pools = [*stream.busy.items(), *stream.idle.items()]
+    count = sum(series.records for pool, series in pools if scope.covers(None, pool))
+    if stream.requests is not None and scope.covers(None, "req"):
+        count += stream.requests.records
+    return count + len(stream.pages) + len(stream.lone_assertions) + len(stream.skipped)
+
+
+def _number_events(breaks: list[Break]) -> None:
+    """Give one number to breaks that are one event: same source, run, pool, check, total, delta, within 5 seconds."""
+    number = 0
+    seen: dict[tuple[object, ...], list[tuple[int, int | None, set[tuple[str | None, str]]]]] = {}
+    for found in breaks:
+        key = (found.source, found.stream.run, found.pool, found.check, found.total, found.delta, found.kind)
+        second = second_of(found.row.time)
+        who = (found.stream.process, found.stream.rank)
+        for event, first, ranks in seen.setdefault(key, []):
+            near = second is None or first is None or abs(second - first) <= EVENT_SECONDS
+            if near and who not in ranks:
+                found.event = event
+                ranks.add(who)
+                break
+        else:
+            number += 1
+            found.event = number
+            seen[key].append((number, second, {who}))
+
+
+def _verdict(judged: Judged, records: int, scope: Scope, readings: Sequence[SourceReading]) -> tuple[str, str]:
+    if judged.breaks:
+        count = len({found.event for found in judged.breaks})
+        return BROKEN, f"{count} {'event' if count == 1 else 'events'} where the sum does not hold"
+    reported = [item for item in judged.undetermined if item.reported]
+    if reported:
+        return UNDECIDED, f"the server reported a leak that its printed numbers do not show: {reported[0].reason}"
+    if records == 0:
+        if scope.checked_level is not None and scope.checked_level >= 1 and any(r.ledger is not None for r in readings):
+            return BALANCED, f"no record, and the caller says that the check ran at level {scope.checked_level}"
+        if scope.ranks or scope.pools:
+            return UNDECIDED, "no check of the ranks and pools asked for was found"
+        return UNDECIDED, "no line of the pool checker was found: silence is not health"
+    if not judged.decided:
+        first = judged.undetermined[0].reason if judged.undetermined else "the pools found are skipped by the server"
+        return UNDECIDED, f"none of the {records} records found could be decided: {first}"
+    return BALANCED, f"all {judged.decided} records that could be decided balance"

@@ -1,0 +1,450 @@
+"""From a ledger's series to breaks with their witness: what broke first, and what moved since the last good record.
+
+Nothing here reads a log; it judges what the ledger kept. Units: tokens (slots for the mamba and request pools).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from memcheck_cli.ledger import Ledger, Page, Row, Segment, Series, Stream
+from memcheck_cli.log.records import Value
+
+SLOT_POOLS = ("req", "mamba")
+"""Pools counted in slots: they have no pages."""
+
+
+@dataclass(slots=True)
+class Break:
+    """The first break of a series.
+
+    check: `busy`, `idle` or `pages`. kind: `leak`, `overcount`, `reported`, `double-free`, `use-after-free`.
+    row: the broken record; witness: the last balanced record of that stream and pool before it, or None. total and
+    delta may differ from the row's where the total was not printed. series_breaks: records of the series that break.
+    event: number shared by the breaks that are one event seen by several ranks. steps: every change of the delta as
+    (row, delta), first to last, at most as many as the ledger keeps. asserted: the line of the server's own assertion
+    that repeats it, or None.
+    """
+
+    source: str
+    stream: Stream
+    check: str
+    pool: str | None
+    kind: str
+    row: Row
+    total: int | None
+    accounted: int | None
+    delta: int | None
+    page_size: int | None
+    pages: int | None
+    witness: Row | None = None
+    gap: int | None = None
+    series_breaks: int = 1
+    last_delta: int | None = None
+    event: int = 0
+    from_end: int | None = None
+    asserted: int | None = None
+    total_from: str | None = None
+    steps: list[tuple[Row, int]] = field(default_factory=list)
+
+    @property
+    def iteration(self) -> int | None:
+        """The busy check that broke, from 1; None for an idle report or an assertion without a record."""
+        return None if self.check == "idle" else self.row.iteration
+
+    @property
+    def after_iteration(self) -> int | None:
+        """For an idle report, the rank's last busy check before it."""
+        return self.row.iteration if self.check == "idle" else None
+
+    @property
+    def moved(self) -> dict[str, int] | None:
+        """Broken minus balanced, for every term that both records print; None without a witness."""
+        if self.witness is None:
+            return None
+        before = self.witness.named_terms()
+        return {name: value - before[name] for name, value in self.row.named_terms().items() if name in before}
+
+
+@dataclass(slots=True)
+class Item:
+    """Something that is no break: undetermined, unchecked, or (with `kind`) a finding.
+
+    reason: one sentence. reported: the server itself called it a leak. Extra keys for a finding are in `more`.
+    """
+
+    source: str
+    run: int | None
+    process: str | None
+    rank: str | None
+    pool: str | None
+    line: int | None
+    reason: str
+    kind: str | None = None
+    reported: bool = False
+    more: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Judged:
+    """What one ledger says: its breaks, and what is undetermined, unchecked or worth knowing."""
+
+    breaks: list[Break] = field(default_factory=list)
+    undetermined: list[Item] = field(default_factory=list)
+    unchecked: list[Item] = field(default_factory=list)
+    findings: list[Item] = field(default_factory=list)
+    decided: int = 0  # records whose verdict is certain
+    breaking: dict[tuple[int, str | None, str, str], int] = field(default_factory=dict)  # (stream..., pool) -> records
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the caller knows better than the log. page_size in tokens; totals by pool; release as text, or None."""
+
+    page_size: int | None = None
+    totals: Mapping[str, int] = field(default_factory=dict)
+
+
+def judge(ledger: Ledger, settings: Settings) -> Judged:
+    """Breaks and other conclusions of one source, in the order of their lines."""
+    judged = Judged()
+    for stream in ledger.in_order():
+        _Judge(ledger, stream, settings, judged).everything()
+    judged.breaks.sort(key=lambda found: found.row.line)
+    for items in (judged.undetermined, judged.unchecked, judged.findings):
+        items.sort(key=lambda item: item.line or 0)
+    return judged
+
+
+class _Judge:
+    """Judges one stream."""
+
+    def __init__(self, ledger: Ledger, stream: Stream, settings: Settings, out: Judged) -> None:
+        self.ledger = ledger
+        self.stream = stream
+        self.settings = settings
+        self.out = out
+        self.run = ledger.runs.get(stream.run)
+
+    def everything(self) -> None:
+        stream = self.stream
+        for series in stream.busy.values():
+            self.series(series, "busy")
+        explained = []
+        for series in stream.idle.values():
+            explained.append(self.series(series, "idle"))
+        self.idle_reports(any(explained))
+        if stream.requests is not None:
+            self.requests(stream.requests)
+        self.lone_assertions()
+        self.page_reports()
+        for pool, row in stream.skipped.items():
+            self.out.unchecked.append(
+                self.item(pool, row.line, "the server prints this pool but skips its check (unified ring)")
+            )
+
+    # Helpers
+
+    def item(self, pool: str | None, line: int | None, reason: str, **keys: object) -> Item:
+        stream = self.stream
+        return Item(self.ledger.source, stream.run, stream.process, stream.rank, pool, line, reason, **keys)  # type: ignore[arg-type]
+
+    def page_size(self, pool: str | None) -> int | None:
+        if pool is not None and pool.startswith(SLOT_POOLS):
+            return None
+        if self.settings.page_size is not None:
+            return self.settings.page_size
+        return self.run.page_size(self.stream.process) if self.run else None
+
+    def count(self, pool: str, records: int) -> None:
+        key = (self.stream.run, self.stream.process, self.stream.rank, pool)
+        self.out.breaking[key] = self.out.breaking.get(key, 0) + records
+
+    def make(self, check: str, pool: str, row: Row, total: int | None, delta: int | None) -> Break:
+        size = self.page_size(pool)
+        kind = "reported" if delta == 0 else "leak" if delta is not None and delta < 0 else "overcount"
+        return Break(
+            source=self.ledger.source,
+            stream=self.stream,
+            check=check,
+            pool=pool,
+            kind=kind,
+            row=row,
+            total=total,
+            accounted=None if delta is None or total is None else total + delta,
+            delta=delta,
+            page_size=size,
+            pages=delta // size if size and delta is not None and delta % size == 0 else None,
+        )
+
+    # Series
+
+    def series(self, series: Series, check: str) -> bool:
+        """Judge one series; True when all its unbalanced records are explained by extra terms."""
+        for kind, (row, detail) in series.oddities.items():
+            self.out.findings.append(self.item(series.pool, row.line, detail, kind=kind))
+        for segment in series.segments:
+            if segment.status == "tolerated" and segment.balance:
+                detail = f"the sum is off by {segment.balance:+} and the server lets it pass (DCP page slack)"
+                more = {"delta": segment.balance, "iteration": segment.first.iteration, "records": segment.count}
+                finding = self.item(series.pool, segment.first.line, detail, kind="tolerated-imbalance", more=more)
+                self.out.findings.append(finding)
+                break
+        total, total_from = self.total_of(series)
+        if series.open_total and total is None:
+            reason = (
+                "this form prints no total, and neither an assertion nor the start-up banner tells it; "
+                f"name it with --total {series.pool}=N"
+            )
+            self.out.undetermined.append(self.item(series.pool, series.segments[0].first.line, reason))
+            return False
+        if self.explained(series, check):
+            return True
+        broken = [
+            segment
+            for segment in series.segments
+            if self.breaks(series, segment, self.delta(segment, series, total), check)
+        ]
+        records = sum(segment.count for segment in broken)
+        records += sum(
+            count
+            for (balance, status), count in series.dropped.items()
+            if status == "reported"
+            or (status != "tolerated" and (balance - (total or 0) if series.open_total else balance))
+        )
+        self.out.decided += series.records
+        if not broken:
+            return False
+        first = broken[0]
+        delta = self.delta(first, series, total)
+        found = self.make(check, series.pool, first.first, total if series.open_total else first.first.total, delta)
+        found.total_from = total_from
+        found.witness, found.gap = self.witness(series, first, total, check)
+        found.series_breaks = records
+        found.last_delta = self.delta(series.segments[-1], series, total)
+        found.steps = [
+            (s.first, self.delta(s, series, total)) for s in series.segments if s.first.line >= first.first.line
+        ]
+        found.asserted = self.asserted_line(series.pool, found)
+        if check == "busy" and first.first.iteration is not None:
+            found.from_end = first.first.iteration - self.stream.checks
+        self.out.breaks.append(found)
+        self.count(series.pool, records)
+        return False
+
+    @staticmethod
+    def delta(segment: Segment, series: Series, total: int | None) -> int:
+        return segment.balance - (total or 0) if series.open_total else segment.balance
+
+    def total_of(self, series: Series) -> tuple[int | None, str | None]:
+        """The total of a pool whose text prints none, and where it was found."""
+        if not series.open_total:
+            return None, None
+        for known in self.stream.asserted:
+            if known.pool == series.pool and known.total is not None:
+                return known.total, f"the assertion on line {known.line}"
+        if self.run is not None and series.pool == "full":
+            banner = self.run.banner_total(self.stream.process)
+            if banner is not None:
+                return banner[0], f"the start-up banner on line {banner[1]}"
+        if series.pool in self.settings.totals:
+            return self.settings.totals[series.pool], "--total"
+        return None, None
+
+    def explained(self, series: Series, check: str) -> bool:
+        """Extra terms close the gap of every unbalanced record: no break, but worth knowing."""
+        combination = series.explained_by()
+        if combination is None:
+            return False
+        text = " ".join(f"{'+' if sign > 0 else '-'} {name}" for name, sign in combination)
+        unbalanced = [segment for segment in series.segments if segment.balance]
+        row = unbalanced[0].first if unbalanced else series.segments[0].first
+        asserted = any(known.pool == series.pool for known in self.stream.asserted)
+        if series.unbalanced == 1 or asserted:
+            why = (
+                f"the gap of {unbalanced[0].balance:+} closes with {text}, but the server asserted on it"
+                if asserted
+                else f"the gap of {unbalanced[0].balance:+} closes with {text}, but one record alone proves nothing"
+            )
+            self.out.undetermined.append(self.item(series.pool, row.line, why, reported=asserted or check == "idle"))
+            self.out.decided += series.records - series.unbalanced
+        else:
+            detail = f"{text} closes the gap of all {series.unbalanced} records that do not balance without it"
+            more: dict[str, Value] = {"terms": dict(combination), "records": series.unbalanced}
+            if check == "idle":
+                reason = f"the server reported a leak, but {text} closes its gap"
+                self.out.undetermined.append(self.item(series.pool, row.line, reason, reported=True))
+            self.out.findings.append(
+                self.item(series.pool, row.line, detail, kind="gap-explained-by-extra-terms", more=more)
+            )
+            self.out.decided += series.records
+        return True
+
+    def breaks(self, series: Series, segment: Segment, delta: int, check: str) -> bool:
+        """Whether the records of a segment are breaks; what they are instead is told."""
+        if segment.status == "reported":
+            return True
+        if segment.status == "tolerated" or delta == 0:
+            return False
+        row = segment.first
+        if segment.last.cut and segment.count == 1 and _digits_could_balance(row, delta):
+            self.out.undetermined.append(
+                self.item(series.pool, row.line, "the log ends inside this line: more digits could balance it")
+            )
+            return False
+        if delta < 0 and "session_unprinted" in row.marks and not self.sessions_summed_or_off():
+            return self.unprinted(series, segment, delta)
+        return True
+
+    def sessions_summed_or_off(self) -> bool:
+        """The log shows that session_held was 0 or not part of the sum: a deficit is a deficit."""
+        return self.run is not None and self.run.flag("enable_streaming_session", self.stream.process) is False
+
+    def unprinted(self, series: Series, segment: Segment, delta: int) -> bool:
+        """A deficit in the form that may leave session_held out: a break only with the assertion behind it."""
+        is_last = segment.last is series.segments[-1].last
+        if is_last and self.asserted_line(series.pool, None, segment.last):
+            return True
+        passed = segment.count - (1 if is_last else 0)
+        if passed:
+            detail = (
+                f"off by {delta:+}, and later checks of this rank show that the server let it pass: "
+                "this release sums session_held without printing it"
+            )
+            more = {"delta": delta, "records": passed}
+            self.out.findings.append(
+                self.item(series.pool, segment.first.line, detail, kind="unprinted-term", more=more)
+            )
+        if is_last:
+            reason = (
+                f"off by {delta:+}, but 0.5.10 sums session_held without printing it and the release is not known; "
+                "neither an assertion nor a later check follows"
+            )
+            self.out.undetermined.append(self.item(series.pool, segment.last.line, reason))
+        return False
+
+    def asserted_line(self, pool: str, found: Break | None, row: Row | None = None) -> int | None:
+        row = row or (found.row if found else None)
+        for known in self.stream.asserted:
+            if known.pool == pool and row is not None and known.accounted == row.accounted and known.line > row.line:
+                return known.line
+        return None
+
+    def witness(self, series: Series, broken: Segment, total: int | None, check: str) -> tuple[Row | None, int | None]:
+        """The last balanced record before a broken segment, and how many iterations between lack a record."""
+        row = broken.witness
+        between = 0
+        if row is None or series.open_total:
+            for segment in reversed(series.segments[: series.segments.index(broken)]):
+                if self.delta(segment, series, total) == 0:
+                    row = segment.last
+                    break
+                between += segment.count
+        if row is None:
+            return None, None
+        if row.iteration is None or broken.first.iteration is None:
+            return row, 0
+        apart = broken.first.iteration - row.iteration - (1 if check == "busy" else 0)
+        return row, max(0, apart - between)
+
+    # Reports that are not series of sums
+
+    def idle_reports(self, explained: bool) -> None:
+        if self.stream.balanced_reports:
+            row = self.stream.balanced_reports[0]
+            reason = "the server reported a leak, but every pool it printed balances: what it compared is not printed"
+            self.out.undetermined.append(self.item(None, row.line, reason, reported=True))
+
+    def requests(self, series: Series) -> None:
+        mode = self.run.flag("disaggregation_mode", self.stream.process) if self.run else None
+        first = series.segments[0].first
+        decode = mode == "decode"
+        above = next((s for s in series.segments if s.balance > 0), None)
+        if decode or (above is not None and mode is None):
+            why = "a decode-disaggregated server" if decode else "the mode of the server is not known"
+            reason = f"request slots are compared with a size that is not printed ({why})"
+            row = first if decode or above is None else above.first
+            self.out.undetermined.append(self.item("req", row.line, reason, reported=True))
+            return
+        broken = [segment for segment in series.segments if segment.balance]
+        if not broken:
+            reason = "the server reported lost request slots, but the printed numbers balance"
+            self.out.undetermined.append(self.item("req", first.line, reason, reported=True))
+            return
+        self.out.decided += series.records
+        segment = broken[0]
+        found = self.make("idle", "req", segment.first, segment.first.total, segment.balance)
+        found.witness, found.gap = self.witness(series, segment, None, "idle")
+        found.series_breaks = sum(s.count for s in broken)
+        found.last_delta = series.segments[-1].balance
+        found.steps = [(s.first, s.balance) for s in series.segments if s.first.line >= segment.first.line]
+        self.out.breaks.append(found)
+        self.count("req", found.series_breaks)
+
+    def lone_assertions(self) -> None:
+        """Assertions without a record: their own numbers make the break."""
+        by_pool: dict[str, Break] = {}
+        for asserted, row, witness in self.stream.lone_assertions:
+            if asserted.pool in by_pool:
+                by_pool[asserted.pool].series_breaks += 1
+                continue
+            known = asserted.total is not None and asserted.accounted is not None
+            delta = (asserted.accounted or 0) - (asserted.total or 0) if known else None
+            found = self.make("busy", asserted.pool, row, asserted.total, delta)
+            found.accounted = asserted.accounted
+            found.asserted = asserted.line
+            found.last_delta = delta
+            found.witness = witness
+            found.gap = 0 if found.witness else None
+            by_pool[asserted.pool] = found
+            self.out.breaks.append(found)
+            self.out.decided += 1
+        for pool, found in by_pool.items():
+            self.count(pool, found.series_breaks)
+
+    def page_reports(self) -> None:
+        series: dict[tuple[str, str | None], Break] = {}
+        for page in self.stream.pages:
+            key = (page.kind, page.pool)
+            self.out.decided += 1
+            if key in series:
+                series[key].series_breaks += 1
+                continue
+            found = self.page_break(page)
+            series[key] = found
+            self.out.breaks.append(found)
+        for found in series.values():
+            if found.pool is not None:
+                self.count(found.pool, found.series_breaks)
+
+    def page_break(self, page: Page) -> Break:
+        extra: dict[str, Value] = {"sample_pages": list(page.sample)} if page.sample else {}
+        row = Row(
+            page.line, page.offset, page.iteration, page.time, None, (None,) * 5, extra or None, frozenset(), page.kind
+        )
+        return Break(
+            source=self.ledger.source,
+            stream=self.stream,
+            check="pages",
+            pool=page.pool,
+            kind=page.kind,
+            row=row,
+            total=None,
+            accounted=None,
+            delta=None,
+            page_size=self.page_size(page.pool),
+            pages=page.pages,
+            witness=page.witness,
+            from_end=None if page.iteration is None else page.iteration - self.stream.checks,
+        )
+
+
+def _digits_could_balance(row: Row, delta: int) -> bool:
+    """Whether more digits at the end of the last printed term could make the sum right."""
+    printed = [value for value in row.terms if value is not None]
+    if not printed or delta >= 0:
+        return False
+    last = printed[-1]
+    wanted = str(last - delta)
+    return last >= 0 and len(wanted) > len(str(last)) and wanted.startswith(str(last))

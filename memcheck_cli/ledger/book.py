@@ -1,0 +1,528 @@
+"""The ledger of one source: folds its lines, in order, into runs and streams.
+
+`fold` takes every line that may mean something; a fast reader may leave out the others as long as it honours
+`wants_batches` and `wants_every_line`, which say what the ledger's state depends on at the moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from memcheck_cli.ledger.rows import NO_MARKS, Row, Segment, Series, accounted
+from memcheck_cli.ledger.runs import Run
+from memcheck_cli.ledger.stream import EMPTY, Asserted, Page, Stream
+from memcheck_cli.log.records import (
+    TERMS,
+    Busy,
+    BusyAssertion,
+    Context,
+    Idle,
+    Line,
+    Message,
+    PageReport,
+    PoolLine,
+    PoolParts,
+    PoolText,
+    RequestPool,
+    Torn,
+    Unnumbered,
+)
+
+PROTECTED = TERMS.index("protected")
+StreamKey = tuple[int, str | None, str]
+
+
+class Opening(NamedTuple):
+    """A series just stopped balancing: the stream, its pool, the row, and the row before it if there was one."""
+
+    stream: Stream
+    check: str
+    pool: str
+    row: Row
+
+
+class Rejected(NamedTuple):
+    """A line that bears the checker's tag but cannot be read whole."""
+
+    line: int
+    rank: str
+    process: str | None
+    reason: str
+
+
+class Note(NamedTuple):
+    """A report of the checker, or a crash of it, that carries no numbers."""
+
+    run: int
+    process: str | None
+    rank: str
+    line: int
+    time: str | None
+    kind: str
+    what: str
+    detail: str
+
+
+class _Report:
+    """An idle report that is still being read: pool texts on following lines may belong to it."""
+
+    __slots__ = ("line", "origin", "pools", "raised")
+
+    def __init__(self, line: Line, origin: tuple[str, str | None], raised: bool) -> None:
+        self.line = line
+        self.origin = origin  # rank and time that the report counts for
+        self.raised = raised
+        self.pools: list[tuple[int, int, bool, str, PoolText]] = []
+
+
+class _Crash(NamedTuple):
+    """The last `Scheduler hit an exception` of a process."""
+
+    rank: str
+    time: str | None
+    line: int
+
+
+CURRENT_FORMS = ("b3", "b4", "B3", "B4")
+TRACEBACK_LINES = 400
+"""Lines after an exception's head that are read one by one, to find the function a bare error came from."""
+
+
+class Ledger:
+    """Everything the checker said in one source, by run and stream."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.runs: dict[int, Run] = {}
+        self.streams: dict[StreamKey, Stream] = {}
+        self.rejected: list[Rejected] = []
+        self.rejected_count = 0
+        self.records = 0
+        self.notes: list[Note] = []
+        self.openings: list[Opening] = []  # series that stopped balancing since the reader last took them
+        self.watchdog_pools = 0
+        self.ranks: dict[tuple[int, str | None, str], int] = {}  # ranks seen on any line read, with the first line
+        self._numbers: dict[str | None, int] = {}  # current run of each process that had a start of its own
+        self._reports: dict[str | None, _Report] = {}
+        self._crashes: dict[str | None, _Crash] = {}
+        self._traceback: dict[str | None, tuple[int, str | None]] = {}  # lines left, last function named
+        self._young: set[StreamKey] = set()
+        self._last: tuple[str | None, str, Stream] | None = None
+
+    # What a fast reader must know
+
+    @property
+    def wants_batches(self) -> bool:
+        """Batch lines matter now: for telling dumps from streams, or for the border of the next run."""
+        return bool(self._young) or not self._holds(None)
+
+    @property
+    def wants_every_line(self) -> bool:
+        """Every line matters now: an idle report may go on, or a traceback is being read."""
+        return bool(self._reports or self._traceback)
+
+    # Folding
+
+    def fold(self, line: Line, message: Message | None) -> None:
+        """Take the next line; `message` is what its text means, None for any other line."""
+        if self._reports:
+            self._continue_report(line, message)
+        if message is None:
+            if self._traceback:
+                self._trace(line)
+            return
+        if isinstance(message, Busy):
+            self._busy(line, message)
+        elif isinstance(message, Context):
+            self._context(line, message)
+        elif isinstance(message, Torn):
+            self._reject(line, message)
+        elif isinstance(message, Idle):
+            self._idle(line, message)
+        elif isinstance(message, BusyAssertion):
+            self._assertion(line, message)
+        elif isinstance(message, RequestPool):
+            self._requests(line, message)
+        elif isinstance(message, PageReport):
+            self._pages(line, message)
+        elif isinstance(message, Unnumbered):
+            self._unnumbered(line, message)
+        elif isinstance(message, PoolLine):
+            self.watchdog_pools += 0 if line.process in self._reports else 1
+
+    def finish(self) -> None:
+        """No more lines."""
+        for process in list(self._reports):
+            self._close_report(process)
+        for stream in self.streams.values():
+            self._opened(stream, "busy", stream.settle())
+
+    # Streams and runs
+
+    def run_number(self, process: str | None) -> int:
+        """The run a process is in now; a process without a start of its own takes part in the source's run."""
+        number = self._numbers.get(process)
+        return number if number is not None else self._numbers.get(None, 1)
+
+    def run_of(self, process: str | None) -> Run:
+        """The run a process is in now."""
+        number = self.run_number(process)
+        run = self.runs.get(number)
+        if run is None:
+            run = self.runs[number] = Run(number)
+        return run
+
+    def stream_of(self, process: str | None, rank: str) -> Stream:
+        """The stream of one rank of one process in its current run, made when it is first named."""
+        last = self._last
+        if last is not None and last[0] == process and last[1] == rank:
+            return last[2]
+        key = (self.run_number(process), process, rank)
+        stream = self.streams.get(key)
+        if stream is None:
+            stream = self.streams[key] = Stream(*key)
+            self._young.add(key)
+        self._last = (process, rank, stream)
+        return stream
+
+    def _holds(self, process: str | None) -> bool:
+        run = self.runs.get(self.run_number(process))
+        if run is None:
+            return False
+        if process is not None:
+            start = run.starts.get(process)
+            return start is not None and start.holds
+        return any(start.holds for key, start in run.starts.items() if key is None or key not in self._numbers)
+
+    def _start(self, process: str | None) -> None:
+        """A server start: a new run where the current one already holds a banner, a batch line or a check."""
+        number = self.run_number(process)
+        if self._holds(process):
+            for key, stream in self.streams.items():
+                if key[0] == number and (key[1] == process or (process is None and key[1] not in self._numbers)):
+                    self._opened(stream, "busy", stream.settle())
+                    stream.burst.over = True
+                    self._young.discard(key)
+            number += 1
+            self._last = None
+        self._numbers[process] = number
+
+    def _context(self, line: Line, message: Context) -> None:
+        kind = message.kind
+        if kind in ("server-args", "command"):
+            self._close_report(line.process)
+            self._start(line.process)
+            start = self.run_of(line.process).start_of(line.process)
+            if kind == "server-args":
+                start.args.update(message.values)
+                start.args_line = start.args_line or line.number
+            else:
+                start.quoted.update(message.values)
+        elif kind == "quoted-flags":
+            start = self.run_of(line.process).start_of(line.process)
+            for name, value in message.values.items():
+                start.quoted.setdefault(name, value)
+        elif kind == "banner":
+            start = self.run_of(line.process).start_of(line.process)
+            start.holds = True
+            start.banner.update(message.values)
+            start.banner_line = line.number
+        elif kind == "pool-sizes":
+            self.run_of(line.process).start_of(line.process).pool_sizes.update(message.values)
+        elif kind in ("prefill", "decode"):
+            self.run_of(line.process).start_of(line.process).holds = True
+            for key in list(self._young):
+                stream = self.streams[key]
+                self._opened(stream, "busy", stream.batch_line())
+                if stream.burst.over:
+                    self._young.discard(key)
+        elif kind == "exception":
+            self._crashes[line.process] = _Crash(line.rank, line.time, line.number)
+            self._traceback[line.process] = (TRACEBACK_LINES, None)
+        if line.rank != "-":
+            self.ranks.setdefault((self.run_number(line.process), line.process, line.rank), line.number)
+
+    def _trace(self, line: Line) -> None:
+        """Follow a traceback to its end: a prefixed line or a line at the left margin."""
+        state = self._traceback.get(line.process)
+        if state is None:
+            return
+        left, function = state
+        if line.prefixed or left <= 0 or (line.text and not line.text[0].isspace()):
+            del self._traceback[line.process]
+            return
+        _, found, name = line.text.rpartition(", in ")
+        self._traceback[line.process] = (left - 1, name.strip() if found else function)
+
+    def traced_function(self, process: str | None) -> str | None:
+        """The innermost function that the open traceback of a process has named so far."""
+        state = self._traceback.get(process)
+        return state[1] if state else None
+
+    # Busy records
+
+    def _busy(self, line: Line, message: Busy) -> None:
+        stream = self.stream_of(line.process, line.rank)
+        if not stream.checks:
+            self.run_of(line.process).start_of(line.process).holds = True
+            stream.first_line = stream.first_line or line.number
+        current = message.form.startswith(CURRENT_FORMS)
+        if not message.pools:
+            row = _row(line, line.time, {}, None, NO_MARKS, message.form, None)
+            self._opened(stream, "busy", stream.add(EMPTY, row, current))
+        for pool in message.pools:
+            self.records += 1
+            row = _row(line, line.time, pool.terms, pool.total, pool.marks, message.form, pool.extra)
+            self._opened(stream, "busy", stream.add(pool.pool, row, current))
+        if stream.burst.over:
+            self._young.discard((stream.run, stream.process, stream.rank))
+        if line.process in self._traceback:
+            del self._traceback[line.process]
+
+    def _opened(self, stream: Stream, check: str, entries: list[tuple[str, Row]]) -> None:
+        for pool, row in entries:
+            self.openings.append(Opening(stream, check, pool, row))
+
+    def _reject(self, line: Line, message: Torn) -> None:
+        self.rejected_count += 1
+        self.rejected.append(Rejected(line.number, line.rank, line.process, message.reason))
+        if len(self.rejected) > 100_000:
+            del self.rejected[50_000:]
+        if message.busy:
+            stream = self.streams.get((self.run_number(line.process), line.process, line.rank))
+            if stream is not None:
+                stream.torn()
+
+    def _assertion(self, line: Line, message: BusyAssertion) -> None:
+        rank, time = self._origin(line)
+        text = message.text
+        total = text.total if text else message.total
+        sum_of_terms = accounted(_terms(text), text.marks) if text else message.accounted
+        pool = message.pool or "full"
+        asserted = Asserted(pool, total, sum_of_terms, line.number)
+        run = self.run_number(line.process)
+        own = self.streams.get((run, line.process, rank))
+        if own is not None:
+            self._opened(own, "busy", own.settle())
+        candidates = ([own] if own is not None else []) + [s for k, s in self.streams.items() if k[0] == run]
+        for stream in candidates:
+            if stream is not own:
+                self._opened(stream, "busy", stream.settle())
+            series = stream.busy.get(pool)
+            if series is not None and _shows(series, total, sum_of_terms):
+                if asserted[:3] not in [known[:3] for known in stream.asserted]:
+                    stream.asserted.append(asserted)
+                if stream.burst.complete:
+                    stream.asserted_dump = True
+                return
+        stream = self.stream_of(line.process, rank)
+        if asserted[:3] not in [known[:3] for known, *_ in stream.lone_assertions]:
+            stream.first_line = stream.first_line or line.number
+            terms = text.terms if text else {}
+            marks = text.marks if text else NO_MARKS
+            row = _row(line, time, terms, total, marks, message.form, text.extra if text else None)
+            stream.lone_assertions.append((asserted, row, stream.last_balanced.get(pool)))
+            self.records += 1 if text else 0
+            self.openings.append(Opening(stream, "busy", pool, row))
+
+    def _origin(self, line: Line) -> tuple[str, str | None]:
+        """Rank and time of a line; an unprefixed error line has those of its process's last exception."""
+        if line.prefixed or line.rank != "-":
+            return line.rank, line.time
+        crash = self._crashes.get(line.process)
+        return (crash.rank, crash.time) if crash else (line.rank, line.time)
+
+    # Idle reports
+
+    def _idle(self, line: Line, message: Idle) -> None:
+        self._close_report(line.process)
+        origin = self._origin(line) if message.raised else (line.rank, line.time)
+        report = _Report(line, origin, message.raised)
+        for pool in message.pools:
+            report.pools.append((line.number, line.offset, not line.whole, message.form, pool))
+        self._reports[line.process] = report
+
+    def _continue_report(self, line: Line, message: Message | None) -> None:
+        report = self._reports.get(line.process)
+        if report is None:
+            return
+        if isinstance(message, PoolLine) and not line.prefixed:
+            report.pools.append((line.number, line.offset, not line.whole, message.form, message.pool))
+        elif isinstance(message, PoolParts) and not line.prefixed and report.pools:
+            number, offset, _, form, pool = report.pools[-1]
+            report.pools[-1] = (number, offset, not line.whole, form, _with_parts(pool, message.parts))
+        elif line.prefixed and line.rank != report.line.rank:
+            return  # a line of another stream of the same process
+        else:
+            self._close_report(line.process)
+
+    def _close_report(self, process: str | None) -> None:
+        report = self._reports.pop(process, None)
+        if report is None:
+            return
+        rank, time = report.origin
+        stream = self.stream_of(process, rank)
+        self._holds_check(stream, report.line)
+        rows = [
+            (
+                pool.pool,
+                Row(
+                    number,
+                    offset,
+                    stream.checks or None,
+                    time,
+                    pool.total,
+                    _terms(pool),
+                    pool.extra or None,
+                    pool.marks,
+                    form,
+                    cut,
+                    "idle",
+                ),
+            )
+            for number, offset, cut, form, pool in report.pools
+        ]
+        rows = [(pool, row) for pool, row in rows if "skipped" not in row.marks or self._skip(stream, pool, row)]
+        if rows and all(self._repeats(stream.idle.get(pool), row) for pool, row in rows):
+            return
+        stream.idle_reports += 1
+        balanced = True
+        for pool, row in rows:
+            self.records += 1
+            series = stream.idle.get(pool)
+            if series is None:
+                series = stream.idle[pool] = Series(pool)
+            if stream.enter(series, row):
+                self.openings.append(Opening(stream, "idle", pool, row))
+            if (row.terms[PROTECTED] or 0) > 0:
+                detail = f"protected is {row.terms[PROTECTED]} while the server is idle: locks that nobody gave back"
+                series.oddities.setdefault("protected-at-idle", (row, detail))
+            balanced = balanced and row.total == row.accounted and "reported" not in row.marks
+        if balanced and len(stream.balanced_reports) < 100:
+            first = rows[0][1] if rows else _row(report.line, time, {}, None, NO_MARKS, "", None)
+            stream.balanced_reports.append(first)
+
+    @staticmethod
+    def _skip(stream: Stream, pool: str, row: Row) -> bool:
+        stream.skipped.setdefault(pool, row)
+        return False
+
+    def _holds_check(self, stream: Stream, line: Line) -> None:
+        self.run_of(line.process).start_of(line.process).holds = True
+        stream.first_line = stream.first_line or line.number
+
+    @staticmethod
+    def _repeats(series: Series | None, row: Row) -> bool:
+        """The very report that this stream printed before: same time, same numbers (a runner's or main's copy)."""
+        if series is None or not series.segments:
+            return False
+        last = series.segments[-1].last
+        return row.time is not None and (last.time, last.total, last.terms, last.form) == (
+            row.time,
+            row.total,
+            row.terms,
+            "copied",
+        )
+
+    def _requests(self, line: Line, message: RequestPool) -> None:
+        rank, time = self._origin(line) if message.raised else (line.rank, line.time)
+        stream = self.stream_of(line.process, rank)
+        self._holds_check(stream, line)
+        terms = {"available": message.available}
+        if message.session_held is not None:
+            terms["session_held"] = message.session_held
+        row = _row(line, time, terms, message.total, NO_MARKS, message.form, None)
+        row = row._replace(iteration=stream.checks or None, check="idle")
+        if stream.requests is None:
+            stream.requests = Series("req")
+        stream.idle_reports += 1
+        self.records += 1
+        if stream.enter(stream.requests, row):
+            self.openings.append(Opening(stream, "idle", "req", row))
+
+    def _pages(self, line: Line, message: PageReport) -> None:
+        rank, time = self._origin(line) if message.raised else (line.rank, line.time)
+        stream = self.stream_of(line.process, rank)
+        self._holds_check(stream, line)
+        page = Page(
+            message.kind,
+            message.pool,
+            message.pages,
+            message.sample,
+            line.number,
+            line.offset,
+            time,
+            stream.checks or None,
+            stream.last_balanced.get(message.pool) if message.pool else None,
+        )
+        stream.pages.append(page)
+        if len(stream.pages) > 10_000:
+            del stream.pages[5_000]
+        row = _row(line, time, {}, None, NO_MARKS, message.form, None)
+        self.openings.append(Opening(stream, "pages", message.pool or "", row))
+
+    def _unnumbered(self, line: Line, message: Unnumbered) -> None:
+        rank, time = self._origin(line)
+        run = self.run_number(line.process)
+        if len(self.notes) < 10_000:
+            self.notes.append(
+                Note(run, line.process, rank, line.number, time, message.kind, message.what, message.detail)
+            )
+
+    # Reading the result
+
+    def in_order(self) -> Iterator[Stream]:
+        """All streams, by run, then by the order in which they first spoke."""
+        return iter(sorted(self.streams.values(), key=lambda stream: stream.run))
+
+
+def _terms(pool: PoolText | None) -> tuple[int | None, ...]:
+    if pool is None:
+        return (None,) * len(TERMS)
+    get = pool.terms.get
+    return (get("available"), get("evictable"), get("protected"), get("session_held"), get("uncached"))
+
+
+def _row(
+    line: Line,
+    time: str | None,
+    terms: object,
+    total: int | None,
+    marks: frozenset[str],
+    form: str,
+    extra: object,
+) -> Row:
+    get = terms.get  # type: ignore[attr-defined]
+    numbers = (get("available"), get("evictable"), get("protected"), get("session_held"), get("uncached"))
+    return Row(line.number, line.offset, None, time, total, numbers, extra or None, marks, form, not line.whole)  # type: ignore[arg-type]
+
+
+def _with_parts(pool: PoolText, parts: object) -> PoolText:
+    """A pool text with terms from its continuation line; a printed sum gives way to both of its parts."""
+    given = dict(parts)  # type: ignore[call-overload]
+    total = given.pop("total", pool.total)
+    marks = pool.marks
+    terms = dict(pool.terms)
+    if "available_holds_evictable" in marks:
+        held = dict(pool.extra)
+        held.update(given)
+        if "available" in held and "evictable" in held:
+            terms.update({"available": held.pop("available"), "evictable": held.pop("evictable")})  # type: ignore[dict-item]
+            marks = marks - {"available_holds_evictable"}
+        return PoolText(pool.pool, total, terms, held, marks)
+    terms.update(given)
+    return PoolText(pool.pool, total, terms, pool.extra, marks)
+
+
+def _shows(series: Series, total: int | None, sum_of_terms: int | None) -> bool:
+    """Whether a record of the series has these sums (the record an assertion repeats)."""
+    segment: Segment
+    for segment in reversed(series.segments):
+        for row in (segment.last, segment.first):
+            if row.accounted == sum_of_terms and (row.total is None or row.total == total):
+                return True
+            # Rows between the two have the same delta; where their totals differ the sums do too.
+            if row.total is not None and total == row.total and segment.balance == (sum_of_terms or 0) - total:
+                return True
+    return False

@@ -1,0 +1,200 @@
+"""Records as the ledger keeps them: rows, and runs of rows with one and the same delta.
+
+Of a healthy log the ledger keeps one segment a series, so its memory does not grow with the log. Numbers are tokens
+(slots for the mamba and request pools), iterations count from 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from memcheck_cli.log.records import TERMS, Value
+
+
+class Row(NamedTuple):
+    """One record. terms: the five accounting terms in the order of TERMS, None where not printed.
+
+    line, offset: where its own text stands. iteration: the check it belongs to (after which it came, for an idle
+    report), None where there is none. time: the server's own, or None. marks: see `log.records.PoolText`. form: the
+    dialect that was read. cut: the line was the last one and had no line end, so its last number may be cut.
+    check: `busy` or `idle`.
+    """
+
+    line: int
+    offset: int
+    iteration: int | None
+    time: str | None
+    total: int | None
+    terms: tuple[int | None, ...]
+    extra: Mapping[str, Value] | None
+    marks: frozenset[str]
+    form: str
+    cut: bool = False
+    check: str = "busy"
+
+    def named_terms(self) -> dict[str, int]:
+        """The printed terms by name."""
+        return {name: value for name, value in zip(TERMS, self.terms, strict=True) if value is not None}
+
+    @property
+    def accounted(self) -> int:
+        """Sum of the printed terms that the form's equation sums."""
+        return accounted(self.terms, self.marks)
+
+
+NO_MARKS: frozenset[str] = frozenset()
+_PROTECTED = TERMS.index("protected")
+
+
+def accounted(terms: tuple[int | None, ...], marks: frozenset[str]) -> int:
+    """Sum of the terms the equation of the form sums: all that were printed, except where a mark takes one out."""
+    total = sum(value for value in terms if value is not None)
+    if "protected_not_summed" in marks:
+        total -= terms[_PROTECTED] or 0
+    return total
+
+
+class Segment:
+    """Consecutive rows of one series with one delta (or one accounted sum, where no total is known)."""
+
+    __slots__ = ("balance", "count", "first", "last", "status", "witness")
+
+    def __init__(self, balance: int, status: str, row: Row) -> None:
+        self.balance = balance
+        self.status = status  # "", "tolerated" or "reported"
+        self.first = row
+        self.last = row
+        self.count = 1
+        self.witness: Row | None = None  # the last balanced row of the pool before `first`, busy or idle
+
+    def __repr__(self) -> str:
+        return f"Segment({self.balance}, {self.status}, {self.count} rows, lines {self.first.line}..{self.last.line})"
+
+
+class Series:
+    """All rows of one pool of one stream and kind of check, as segments.
+
+    `balance` of a segment is delta where the total is printed, else the accounted sum (`open_total`). More than
+    `LIMIT` segments are not kept: those between the first and the last half are counted by balance and forgotten.
+    """
+
+    LIMIT = 4096
+    __slots__ = (
+        "combinations",
+        "dropped",
+        "extra_names",
+        "first_total",
+        "oddities",
+        "open_total",
+        "pool",
+        "records",
+        "segments",
+        "unbalanced",
+    )
+
+    def __init__(self, pool: str) -> None:
+        self.pool = pool
+        self.records = 0
+        self.segments: list[Segment] = []
+        self.dropped: dict[tuple[int, str], int] = {}
+        self.open_total = False
+        self.first_total: int | None = None
+        # Findings of single rows, kept at their first occurrence: kind -> (row, detail)
+        self.oddities: dict[str, tuple[Row, str]] = {}
+        # Signed combinations of extra terms that close every row so far; None before the first extra term.
+        self.combinations: set[tuple[tuple[str, int], ...]] | None = None
+        self.extra_names: tuple[str, ...] = ()
+        self.unbalanced = 0
+
+    def add(self, row: Row) -> bool:
+        """Take one more row; True when it opens a segment that does not balance."""
+        self.records += 1
+        total = row.total
+        marks = row.marks
+        balance = accounted(row.terms, marks) if marks else sum(filter(None, row.terms))
+        if total is None:
+            self.open_total = True
+        else:
+            balance -= total
+            if total != self.first_total:
+                self._total_seen(row, total)
+            for name, value in zip(TERMS, row.terms, strict=True):
+                if value is not None and not 0 <= value <= total:
+                    self._odd_term(row, name, value, total)
+        status = "" if not marks else _status(marks)
+        if (balance and status != "tolerated") or status == "reported":
+            self.unbalanced += 1
+        if row.extra or self.combinations is not None:
+            self._filter_combinations(row, balance)
+        return self.extend(balance, status, row, row, 1)
+
+    def extend(self, balance: int, status: str, first: Row, last: Row, count: int) -> bool:
+        """Append `count` rows of one balance; True when that opens a segment that does not balance."""
+        segments = self.segments
+        if segments:
+            segment = segments[-1]
+            if segment.balance == balance and segment.status == status:
+                segment.last = last
+                segment.count += count
+                return False
+        segment = Segment(balance, status, first)
+        segment.last = last
+        segment.count = count
+        segments.append(segment)
+        if len(segments) > self.LIMIT:
+            # Forget the oldest segment of the second half; its rows still count.
+            gone = segments.pop(self.LIMIT // 2)
+            key = (gone.balance, gone.status)
+            self.dropped[key] = self.dropped.get(key, 0) + gone.count
+        return balance != 0 or status == "reported"
+
+    def _total_seen(self, row: Row, total: int) -> None:
+        if self.first_total is None:
+            self.first_total = total
+        else:
+            self.oddities.setdefault("total-changed", (row, f"total was {self.first_total}, here it is {total}"))
+
+    def _odd_term(self, row: Row, name: str, value: int, total: int) -> None:
+        if value < 0:
+            self.oddities.setdefault("negative-term", (row, f"{name} is {value}: a count below zero is impossible"))
+        else:
+            detail = f"{name} is {value}, more than the whole pool ({total})"
+            self.oddities.setdefault("term-above-total", (row, detail))
+
+    def _filter_combinations(self, row: Row, balance: int) -> None:
+        """Keep the signed combinations of extra terms under which this row balances, as every earlier one did."""
+        numbers = {
+            name: value
+            for name, value in (row.extra or {}).items()
+            if isinstance(value, int) and not isinstance(value, bool) and name not in NO_SLOTS
+        }
+        if self.combinations is None:
+            # Rows before the first extra term: only the empty combination, and only if all of them balanced.
+            seen_unbalanced = self.unbalanced - (1 if balance else 0)
+            self.combinations = set() if seen_unbalanced else {()}
+        for name in numbers:
+            if name not in self.extra_names and len(self.extra_names) < 6:
+                self.extra_names += (name,)
+                self.combinations |= {(*c, (name, sign)) for c in self.combinations for sign in (1, -1)}
+        self.combinations = {
+            c for c in self.combinations if balance + sum(sign * numbers.get(name, 0) for name, sign in c) == 0
+        }
+
+    def explained_by(self) -> tuple[tuple[str, int], ...] | None:
+        """The smallest signed combination of extra terms that closes the gap of every row, or None."""
+        if not self.combinations or not self.unbalanced or self.open_total:
+            return None
+        real = [c for c in self.combinations if c]
+        return min(real, key=lambda c: (len(c), sum(sign < 0 for _, sign in c), c)) if real else None
+
+
+NO_SLOTS = frozenset({"free_list_duplicates", "free_and_cached", "page_size"})
+"""Extra numbers that count no slots, so they never close a gap."""
+
+
+def _status(marks: frozenset[str]) -> str:
+    for status in ("tolerated", "reported"):
+        if status in marks:
+            return status
+    return ""

@@ -1,0 +1,79 @@
+"""Runs: one server start inside one source, and what its start-up lines say about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from memcheck_cli.log.records import Value
+
+
+class Start:
+    """What one process says about itself in one run: flags, quoted flags, banner and pool sizes, with their lines."""
+
+    __slots__ = ("args", "args_line", "banner", "banner_line", "holds", "pool_sizes", "quoted")
+
+    def __init__(self) -> None:
+        self.args: dict[str, Value] = {}
+        self.args_line: int | None = None
+        self.quoted: dict[str, Value] = {}
+        self.banner: dict[str, Value] = {}
+        self.banner_line: int | None = None
+        self.pool_sizes: dict[str, Value] = {}
+        self.holds = False  # a banner, a batch line or a check was seen: the next start is a new run
+
+
+class Run:
+    """One run of one source. `starts` is by process; `number` counts from 1."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.starts: dict[str | None, Start] = {}
+
+    def start_of(self, process: str | None) -> Start:
+        """The start of a process in this run, made when it is first named."""
+        start = self.starts.get(process)
+        if start is None:
+            start = self.starts[process] = Start()
+        return start
+
+    def _in_order(self, process: str | None) -> list[Start]:
+        own = self.starts.get(process)
+        others = [start for key, start in self.starts.items() if key != process]
+        return ([own] if own else []) + others
+
+    def flag(self, name: str, process: str | None) -> Value:
+        """A launch flag: of the process itself, else of any; server_args beats a quoted option. None: not told."""
+        starts = self._in_order(process)
+        groups = [starts[:1], starts[1:]] if process in self.starts else [starts]
+        for group in groups:
+            for source in ("args", "quoted"):
+                for start in group:
+                    value: Value = getattr(start, source).get(name)
+                    if value is not None:
+                        return value
+        return None
+
+    def banner_total(self, process: str | None) -> tuple[int, int | None] | None:
+        """max_total_num_tokens of the start-up banner and its line: of the process itself, else of any."""
+        for start in self._in_order(process):
+            total = start.banner.get("max_total_num_tokens")
+            if isinstance(total, int):
+                return total, start.banner_line
+        return None
+
+    def page_size(self, process: str | None) -> int | None:
+        """The page size in tokens that the log tells for this process, or None."""
+        value = self.flag("page_size", process)
+        return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+    def flags(self, process: str | None) -> Mapping[str, Value]:
+        """All flags told for this process in this run, the more certain source winning."""
+        merged: dict[str, Value] = {}
+        for start in reversed(self._in_order(process)):
+            merged.update(start.quoted)
+            merged.update(start.args)
+        own = self.starts.get(process)
+        if own:
+            merged.update({k: v for k, v in own.quoted.items() if k not in own.args})
+            merged.update(own.args)
+        return merged

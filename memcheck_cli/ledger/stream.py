@@ -1,0 +1,155 @@
+"""One stream: the checks of one rank of one process in one run, as series of rows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from memcheck_cli.ledger.dumps import Burst, Entry
+from memcheck_cli.ledger.rows import Row, Series
+
+EMPTY = ""
+"""Stands for the pool of an empty full line (an all-SWA model): it opens a check and holds no record."""
+
+
+class Asserted(NamedTuple):
+    """A busy assertion of the server: the pool it names, its sums, and where it stands."""
+
+    pool: str
+    total: int | None
+    accounted: int | None
+    line: int
+
+
+class Page(NamedTuple):
+    """A page-invariant report of this stream; iteration is the busy check it followed."""
+
+    kind: str
+    pool: str | None
+    pages: int
+    sample: tuple[int, ...]
+    line: int
+    offset: int
+    time: str | None
+    iteration: int | None
+    witness: Row | None
+
+
+class Stream:
+    """State of one stream while it is read; memory is bounded however long it runs."""
+
+    __slots__ = (
+        "_arriving",
+        "_open",
+        "asserted",
+        "asserted_dump",
+        "balanced_reports",
+        "burst",
+        "busy",
+        "checks",
+        "first_line",
+        "idle",
+        "idle_reports",
+        "last_balanced",
+        "last_busy",
+        "lone_assertions",
+        "pages",
+        "process",
+        "rank",
+        "requests",
+        "run",
+        "skipped",
+    )
+
+    def __init__(self, run: int, process: str | None, rank: str) -> None:
+        self.run = run
+        self.process = process
+        self.rank = rank
+        self.checks = 0
+        self.busy: dict[str, Series] = {}
+        self.idle: dict[str, Series] = {}
+        self.requests: Series | None = None
+        self.pages: list[Page] = []
+        self.idle_reports = 0
+        self.balanced_reports: list[Row] = []
+        self.asserted: list[Asserted] = []
+        self.asserted_dump = False
+        self.lone_assertions: list[tuple[Asserted, Row, Row | None]] = []
+        self.skipped: dict[str, Row] = {}
+        self.burst = Burst()
+        self.first_line: int | None = None
+        self.last_busy: tuple[str, Row] | None = None
+        self.last_balanced: dict[str, Row] = {}  # by pool, busy or idle
+        self._open: set[str] | None = None  # pools of the open check, as committed
+        self._arriving: set[str] | None = None  # the same, as the lines arrive
+
+    @property
+    def mode(self) -> str | None:
+        """`ring-dump`, `stream`, or None where only idle reports were seen."""
+        if not self.checks:
+            return None
+        return "ring-dump" if self.asserted_dump or self.burst.repeated else "stream"
+
+    def add(self, pool: str, row: Row, current_form: bool) -> list[Entry]:
+        """One busy record (pool EMPTY for an empty full line). Answers the records that open a break."""
+        opens = self._arriving is None or pool in self._arriving or pool in ("full", EMPTY)
+        if opens or self._arriving is None:
+            self._arriving = set()
+        self._arriving.add(pool)
+        if self.burst.over:
+            return self._commit(pool, row)
+        found: list[Entry] = []
+        for entry in self.burst.add(pool, row, opens, _breaks(row), current_form):
+            found += self._commit(*entry)
+        return found
+
+    def torn(self) -> None:
+        """A torn busy line: it closes the open check."""
+        self._arriving = None
+        self._open = None
+
+    def batch_line(self) -> list[Entry]:
+        """A batch line of any rank of the source was printed."""
+        return self._commit_all(self.burst.batch_line())
+
+    def settle(self) -> list[Entry]:
+        """Nothing more comes before an assertion or the end: decide what is held back."""
+        return self._commit_all(self.burst.end())
+
+    def _commit_all(self, entries: list[Entry]) -> list[Entry]:
+        found: list[Entry] = []
+        for entry in entries:
+            found += self._commit(*entry)
+        return found
+
+    def _commit(self, pool: str, row: Row) -> list[Entry]:
+        opened = self._open
+        if opened is None or pool in opened or pool in ("full", EMPTY):
+            self.checks += 1
+            opened = self._open = set()
+        opened.add(pool)
+        if pool == EMPTY:
+            return []
+        row = row._replace(iteration=self.checks)
+        if "skipped" in row.marks:
+            self.skipped.setdefault(pool, row)
+            return []
+        series = self.busy.get(pool)
+        if series is None:
+            series = self.busy[pool] = Series(pool)
+        self.last_busy = (pool, row)
+        return [(pool, row)] if self.enter(series, row) else []
+
+    def enter(self, series: Series, row: Row) -> bool:
+        """Add a row to one of this stream's series; True when it opens a segment that does not balance."""
+        opened = series.add(row)
+        if opened:
+            series.segments[-1].witness = self.last_balanced.get(series.pool)
+        elif row.total is not None and not series.segments[-1].balance:
+            self.last_balanced[series.pool] = row
+        return opened
+
+
+def _breaks(row: Row) -> bool:
+    if "tolerated" in row.marks or "skipped" in row.marks:
+        return False
+    return "reported" in row.marks or (row.total is not None and row.accounted != row.total)

@@ -1,0 +1,126 @@
+"""`memcheck.analysis/1`: the analysis as one JSON document. The keys are a promise to callers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memcheck_cli.forensics.analysis import Analysis
+from memcheck_cli.forensics.breaks import Break, Item
+from memcheck_cli.ledger import Row, Stream
+
+SCHEMA = "memcheck.analysis/1"
+
+
+def document(analysis: Analysis) -> dict[str, Any]:
+    """The whole answer as plain data, ready for `json.dumps`."""
+    breaks = [break_data(found) for found in analysis.breaks]
+    return {
+        "schema": SCHEMA,
+        "verdict": analysis.verdict,
+        "reason": analysis.reason,
+        "first_break": breaks[0] if breaks else None,
+        "breaks": breaks,
+        "signatures": [],
+        "streams": [stream_data(source, stream, analysis) for source, stream in analysis.streams],
+        "undetermined": [item_data(item) for item in analysis.undetermined],
+        "unchecked": [item_data(item) for item in analysis.unchecked],
+        "findings": [item_data(item) for item in analysis.findings],
+        "sources": [
+            {
+                "name": reading.name,
+                "lines": reading.lines,
+                "records": reading.records,
+                "rejected": reading.rejected,
+                "error": reading.error,
+            }
+            for reading in analysis.sources
+        ],
+    }
+
+
+def break_data(found: Break) -> dict[str, Any]:
+    """One break."""
+    row = found.row
+    data: dict[str, Any] = {
+        "source": found.source,
+        "run": found.stream.run,
+        "process": found.stream.process,
+        "rank": found.stream.rank,
+        "pool": found.pool,
+        "check": found.check,
+        "iteration": found.iteration,
+        "from_end": found.from_end,
+        "line": row.line,
+        "time": row.time,
+        "kind": found.kind,
+        "total": found.total,
+        "accounted": found.accounted,
+        "delta": found.delta,
+        "page_size": found.page_size,
+        "pages": found.pages,
+        "terms": row.named_terms(),
+        "extra_terms": dict(row.extra or {}),
+        "last_balanced": None if found.witness is None else witness_data(found.witness),
+        "gap": found.gap,
+        "moved": found.moved,
+        "series_breaks": found.series_breaks,
+        "last_delta": found.last_delta,
+        "event": found.event,
+    }
+    if found.check == "idle":
+        data["after_iteration"] = found.after_iteration
+    if found.asserted is not None:
+        data["asserted_line"] = found.asserted
+    if found.total_from is not None:
+        data["total_from"] = found.total_from
+    return data
+
+
+def witness_data(row: Row) -> dict[str, Any]:
+    """The last balanced record."""
+    return {
+        "check": row.check,
+        "iteration": row.iteration if row.check == "busy" else None,
+        "line": row.line,
+        "time": row.time,
+        "terms": row.named_terms(),
+    }
+
+
+def stream_data(source: str, stream: Stream, analysis: Analysis) -> dict[str, Any]:
+    """One stream with its pools."""
+    pools: dict[str, dict[str, int]] = {}
+    series = [*stream.busy.values(), *stream.idle.values(), *([stream.requests] if stream.requests else [])]
+    for one in series:
+        entry = pools.setdefault(one.pool, {"records": 0, "breaks": 0})
+        entry["records"] += one.records
+    for pool in pools:
+        key = (source, stream.run, stream.process, stream.rank, pool)
+        pools[pool]["breaks"] = analysis.breaking.get(key, 0)
+    return {
+        "source": source,
+        "run": stream.run,
+        "process": stream.process,
+        "rank": stream.rank,
+        "mode": stream.mode,
+        "busy_checks": stream.checks,
+        "idle_reports": stream.idle_reports,
+        "pools": pools,
+    }
+
+
+def item_data(item: Item) -> dict[str, Any]:
+    """An undetermined, unchecked or found item."""
+    data: dict[str, Any] = {
+        "source": item.source,
+        "run": item.run,
+        "process": item.process,
+        "rank": item.rank,
+        "pool": item.pool,
+        "line": item.line,
+        "reason": item.reason,
+    }
+    if item.kind is not None:
+        data["kind"] = item.kind
+    data.update(item.more)
+    return data
