@@ -47,11 +47,19 @@ class PoolText:
 
     pool: `full`, `swa`, `mamba`, `mamba-active`, `mamba-int8`, another printed label, or `full` where nothing says
     otherwise. total: None where it was not printed. terms: canonical name (see TERMS) to number, only what was printed.
-    extra: every other `name=value` pair by its printed name. marks: any of `tolerated` (the server forgives an
-    imbalance: DCP slack), `reported` (the server calls it a leak although it may balance: unaligned_sharded_counts,
-    duplicate slots), `skipped` (a SWA ring text: never checked), `available_holds_evictable` (idle forms A-F: the
-    printed available already contains evictable and the parts were not printed), `session_unprinted` (form B1 of
-    0.5.10, which sums session_held without printing it).
+    extra: every other `name=value` pair by its printed name. marks, any of:
+
+    * `tolerated`: the server forgives an imbalance (DCP slack).
+    * `reported`: the server calls it a leak although it may balance (unaligned_sharded_counts, duplicate slots);
+      beats `tolerated`.
+    * `skipped`: a SWA ring text, never checked.
+    * `available_holds_evictable`: idle forms A-F, the printed available already contains evictable and the parts
+      were not printed on this line.
+    * `protected_not_summed`: idle form G of hybrid models prints protected and leaves it out of the equation.
+    * `protected_if_hierarchical`: idle forms B-F sum protected only with hierarchical cache; so does form G of plain
+      models before 0.5.2, while 0.5.2-0.5.9 always sum it.
+    * `session_unprinted`: form B1 and the full pool of idle form G-mamba; 0.5.10 prints the same text and sums
+      session_held without showing it.
     """
 
     pool: str
@@ -82,19 +90,28 @@ class Idle(Message):
     pools: the pool texts on this line (possibly none). raised: it stood behind `ValueError:`; else it was a warning.
     copied: the line is a test runner's copy of an error line (pytest's `E   `).
     Continuation lines without prefix may follow; they are read as `PoolLine` or `PoolParts`.
+    extra: values of the report that belong to no pool on this line (full_leaked and swa_leaked of form H).
+    label: a pool label at the end of the line, broken from its numbers: an unlabelled `PoolLine` follows.
     """
 
     pools: tuple[PoolText, ...]
     raised: bool = False
     copied: bool = False
+    extra: Mapping[str, Value] = field(default_factory=dict)
+    label: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PoolLine(Message):
     """A pool text on a line of its own, without head: belongs to an idle report it directly continues, else to a
-    watchdog dump (which is no check)."""
+    watchdog dump (which is no check).
+
+    labelled: False where the numbers stand without a pool label and without a name that tells the pool; then the
+    label is the one the line before ended with (`Idle.label`, `PoolParts.label`), if there was one.
+    """
 
     pool: PoolText
+    labelled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +119,12 @@ class PoolParts(Message):
     """A continuation line of an old idle form that prints a part of the pool text before it (forms C to F:
     `self.tree_cache.evictable_size()=<n>`), or a pool label broken from its numbers.
 
-    parts: canonical name to number."""
+    parts: canonical name to number. extra: other values by their printed name. label: the line is nothing but this
+    pool label; its numbers follow."""
 
     parts: Mapping[str, int]
+    extra: Mapping[str, Value] = field(default_factory=dict)
+    label: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,23 +174,30 @@ class Unnumbered(Message):
     kind: `leak` (it is a leak report without numbers: 0.5.6's RuntimeError, bare assertions of the uncached sum),
     `crash` (the checker itself failed: NotImplementedError on old hybrid servers, the batch comparison of
     0.5.11-0.5.12.post1; no leak), `tree-sanity`, `pool-bytes`, `unsupported` (the top-k > 1 warning: no busy check).
-    what: a short name of what happened. detail: the text that says so.
+    `bare`: an `AssertionError` without text, which only the traceback before it can tell; see `lines.settle_bare`.
+    what: a short name of what happened. detail: the text that says so, shortened.
+    continuation: a further line of the report before it (violations of pool-bytes and tree-sanity).
     """
 
     kind: str
     what: str
     detail: str
     copied: bool = False
+    continuation: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Torn(Message):
     """A line that bears a checker tag but cannot be read whole. reason: one sentence. pool: the label when it is
-    certain. busy: the tag was the busy one, so the line breaks the sequence of its stream."""
+    certain. busy: the tag was the busy one, so the line breaks the sequence of its stream.
+    continues: of an idle report or assertion that ends right behind a whole `name=value` pair and its comma: the text.
+    An editor may have wrapped it, so `lines.read_message(continues + " " + next unprefixed text, prefixed)` may
+    succeed; else empty."""
 
     reason: str
     busy: bool = True
     pool: str | None = None
+    continues: str = ""
 
 
 @dataclass(frozen=True, slots=True)
