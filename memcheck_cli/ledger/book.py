@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from memcheck_cli.ledger.peers import Peers
 from memcheck_cli.ledger.rows import NO_MARKS, Row, Segment, Series, accounted
 from memcheck_cli.ledger.runs import Run
 from memcheck_cli.ledger.stream import EMPTY, Asserted, Page, Stream
@@ -102,6 +103,7 @@ class Ledger:
         self.notes: list[Note] = []
         self.openings: list[Opening] = []  # series that stopped balancing since the reader last took them
         self.watchdog_pools = 0
+        self.peers = Peers()
         self.ranks: dict[tuple[int, str | None, str], int] = {}  # ranks seen on any line read, with the first line
         self._numbers: dict[str | None, int] = {}  # current run of each process that had a start of its own
         self._reports: dict[str | None, _Report] = {}
@@ -157,6 +159,7 @@ class Ledger:
             self._close_report(process)
         for stream in self.streams.values():
             self._opened(stream, "busy", stream.settle())
+        self.peers.settle()
 
     # Streams and runs
 
@@ -182,6 +185,11 @@ class Ledger:
         stream = self.streams.get(key)
         if stream is None:
             stream = self.streams[key] = Stream(*key)
+            splits = self.peers.splits
+            stream.peers = self.peers.group_of(*key)
+            if self.peers.splits != splits:
+                for other, known in self.streams.items():
+                    known.peers = self.peers.group_of(*other)
             self._young.add(key)
         self._last = (process, rank, stream)
         return stream

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memcheck_cli.errors import UnreadableError
 from memcheck_cli.ledger.book import Ledger
-from memcheck_cli.log.lines import LineReader
+from memcheck_cli.log.reader import LineReader
 
 if TYPE_CHECKING:
     from memcheck_cli.sources import Source

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memcheck_cli.ledger.dumps import Burst, Entry
+from memcheck_cli.ledger.peers import Group
 from memcheck_cli.ledger.rows import Row, Series
 
 EMPTY = ""
@@ -53,6 +54,7 @@ class Stream:
         "last_busy",
         "lone_assertions",
         "pages",
+        "peers",
         "process",
         "rank",
         "requests",
@@ -76,6 +78,7 @@ class Stream:
         self.lone_assertions: list[tuple[Asserted, Row, Row | None]] = []
         self.skipped: dict[str, Row] = {}
         self.burst = Burst()
+        self.peers: Group | None = None
         self.first_line: int | None = None
         self.last_busy: tuple[str, Row] | None = None
         self.last_balanced: dict[str, Row] = {}  # by pool, busy or idle
@@ -137,6 +140,8 @@ class Stream:
         if series is None:
             series = self.busy[pool] = Series(pool)
         self.last_busy = (pool, row)
+        if self.peers is not None and not self.peers.settled:
+            self.peers.add((self.process, self.rank), pool, row)
         return [(pool, row)] if self.enter(series, row) else []
 
     def enter(self, series: Series, row: Row) -> bool:

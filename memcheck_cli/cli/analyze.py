@@ -1,0 +1,84 @@
+"""`memcheck analyze`: where does the sum break?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import IO
+
+import click
+
+from memcheck_cli.cli.options import input_options, output_option, scope_options
+
+
+@click.command("analyze")
+@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.option("--format", "form", type=click.Choice(["terminal", "json"]), default="terminal", show_default=True)
+@scope_options
+@click.option("--checked-level", type=int, metavar="N", help="Your word that the server ran the busy check at level N.")
+@click.option(
+    "--rejects",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Write the lines that bear the tag but cannot be read, with the reason.",
+)
+@output_option
+@click.option("-v", "--verbose", is_flag=True, help="Show every break, stream and finding.")
+@input_options
+def command(
+    paths: tuple[str, ...],
+    form: str,
+    ranks: tuple[str, ...],
+    pools: tuple[str, ...],
+    page_size: int | None,
+    totals: tuple[tuple[str, int], ...],
+    checked_level: int | None,
+    rejects: str | None,
+    output: str | None,
+    verbose: bool,
+    max_expanded: str | None,
+    max_nesting: int | None,
+) -> int:
+    """Find the first iteration where a pool's sum breaks.
+
+    PATH is a log, directory, archive or compressed file of any kind; - is stdin. Says which pool broke on which rank,
+    at which iteration and line, by how much and in which direction, with the last balanced check beside it.
+
+    \b
+    Examples:
+      memcheck analyze samples/lost-page.log
+      memcheck analyze samples/ --format json -o answer.json
+      zstdcat huge.log.zst | memcheck analyze - --rank TP0
+
+    Exit codes: 0 balanced, 1 broken, 2 wrong use, 3 undecided, 4 unreadable.
+    """
+    from memcheck_cli.forensics.analysis import Scope, analyze_readings
+    from memcheck_cli.forensics.breaks import Settings
+    from memcheck_cli.ledger.reading import read_source
+    from memcheck_cli.sources import Source, find_sources
+
+    readings = []
+    for found in find_sources(list(paths)):
+        assert isinstance(found, Source)
+        readings.append(read_source(found))
+    analysis = analyze_readings(
+        readings, Settings(page_size, dict(totals)), Scope(frozenset(ranks), frozenset(pools), checked_level)
+    )
+    if output is not None:
+        with open(output, "w", encoding="utf-8") as file:  # noqa: PTH123
+            _write(analysis, form, verbose, file)
+    else:
+        _write(analysis, form, verbose, sys.stdout)
+    return analysis.exit_code
+
+
+def _write(analysis: object, form: str, verbose: bool, file: IO[str]) -> None:
+    if form == "json":
+        from memcheck_cli.render.analysis_json import document
+
+        json.dump(document(analysis), file, ensure_ascii=False, indent=1)  # type: ignore[arg-type]
+        file.write("\n")
+    else:
+        from memcheck_cli.render.terminal import print_analysis
+
+        print_analysis(analysis, file, verbose)  # type: ignore[arg-type]

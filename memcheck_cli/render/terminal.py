@@ -1,0 +1,259 @@
+"""The analysis for a person at a terminal: at most 80 columns, the answer first, every number with its line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import IO, TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from memcheck_cli.forensics.analysis import BALANCED, BROKEN, Analysis
+from memcheck_cli.forensics.breaks import SLOT_POOLS, Break, Item
+from memcheck_cli.log.records import TERMS
+from memcheck_cli.render.safe import safe
+
+if TYPE_CHECKING:
+    from memcheck_cli.ledger import Row
+
+WIDTH = 80
+STYLES = {BROKEN: "bold red", BALANCED: "bold green"}
+SHOWN_BREAKS = 3
+SHOWN_ITEMS = 5
+SHOWN_STREAMS = 16
+
+
+def console_for(output: IO[str]) -> Console:
+    """A console that keeps to 80 columns and colours only a real terminal."""
+    console = Console(file=output, highlight=False, soft_wrap=False, emoji=False, markup=False)
+    console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
+    return console
+
+
+def print_analysis(analysis: Analysis, output: IO[str], verbose: bool = False) -> None:
+    """Print the whole answer."""
+    console = console_for(output)
+    head = Text(analysis.verdict.upper(), style=STYLES.get(analysis.verdict, "bold yellow"))
+    if analysis.first_break is None:
+        console.print(head.append(Text(f"  {safe(analysis.reason, 400)}.", style="default not bold")))
+        _print_checked(console, analysis)
+    shown = analysis.breaks if verbose else analysis.breaks[:SHOWN_BREAKS]
+    for number, found in enumerate(shown):
+        if number == 0:
+            console.print(head.append(Text(f"  {_where(found)}", style="default bold")))
+        else:
+            console.print()
+            console.print(Text(f"ALSO  {_where(found)}", style="bold"))
+        for sentence in _sentences(found, analysis.breaks):
+            console.print(Padding(Text(sentence), (0, 0, 0, 2)))
+        console.print(Padding(_balance_sheet(found), (0, 0, 0, 2)))
+    if len(shown) < len(analysis.breaks):
+        console.print(f"… and {len(analysis.breaks) - len(shown)} more series that break (-v shows them)")
+    _print_streams(console, analysis, verbose)
+    _print_items(console, "Undetermined", analysis.undetermined, verbose)
+    _print_items(console, "Not checked", analysis.unchecked, verbose)
+    _print_items(console, "Worth knowing", analysis.findings, verbose)
+    rejected = sum(reading.rejected for reading in analysis.sources)
+    if rejected:
+        lines = "line bears" if rejected == 1 else "lines bear"
+        console.print(f"{rejected} {lines} the checker's tag but cannot be read whole (--rejects FILE lists them).")
+
+
+def _where(found: Break) -> str:
+    stream = found.stream
+    pool = f"pool {safe(found.pool)}" if found.pool else "a pool that is not named"
+    rank = "" if stream.rank == "-" else f" on {safe(stream.rank)}"
+    process = f" of {safe(stream.process)}" if stream.process else ""
+    run = f", run {stream.run}" if stream.run > 1 else ""
+    if found.check == "idle":
+        after = found.after_iteration
+        place = "at an idle report" + (f" after iteration {after}" if after else "")
+    elif found.iteration is None:
+        place = "at an assertion without a record"
+    elif found.check == "pages":
+        place = f"in the page check after iteration {found.iteration}"
+    else:
+        place = f"at iteration {found.iteration}{_from_end(found)}"
+    time = f", {safe(found.row.time).replace('T', ' ')}" if found.row.time else ""
+    return f"{pool}{rank}{process}{run}: {place}, {safe(found.source)}:{found.row.line}{time}"
+
+
+def _from_end(found: Break) -> str:
+    if found.from_end is None:
+        return ""
+    return " (the last check)" if found.from_end == 0 else f" ({-found.from_end} before the last)"
+
+
+def unit_of(pool: str | None) -> str:
+    """What the pool's numbers count."""
+    return "slots" if pool is not None and pool.startswith(SLOT_POOLS) else "tokens"
+
+
+def _sentences(found: Break, every: Sequence[Break]) -> list[str]:
+    unit = unit_of(found.pool)
+    said: list[str] = []
+    if found.check == "pages":
+        what = "stand twice in the free list" if found.kind == "double-free" else "are in the free pool while owned"
+        said.append(f"{found.pages} pages {what} ({found.kind}); the sums of this check may balance all the same.")
+    elif found.delta is None:
+        said.append("The server's assertion names no sum.")
+    else:
+        words = {
+            "leak": f"{-found.delta} {unit} are missing: nobody owns them (a leak)",
+            "overcount": f"{found.delta} {unit} too many: owned twice (an overcount)",
+            "reported": "the sum balances, but the server reports it as a leak",
+        }[found.kind]
+        said.append(f"{words}{_pages(found)}. accounted {found.accounted}, total {found.total}.")
+    if found.moved is not None and found.witness is not None:
+        moves = [f"{name} {change:+d}" for name, change in found.moved.items() if change]
+        said.append(f"Moved since {_place(found.witness)}: {', '.join(moves) or 'nothing'}.")
+    elif found.check != "pages":
+        said.append("No balanced record of this pool stands before it in the log.")
+    if found.stream.mode == "ring-dump" and found.check == "busy":
+        said.append(
+            "The records come from a ring dump: iterations count from its first whole record, times are those of "
+            "the dump, and what came before may be cut."
+        )
+    peers = [b for b in every if b.event == found.event and b is not found]
+    if peers:
+        ranks = ", ".join(safe(b.stream.rank) for b in peers)
+        said.append(f"The same event was seen by {ranks} too.")
+    if found.series_breaks > 1:
+        said.append(f"{found.series_breaks} records of this series break; the last is off by {found.last_delta:+d}.")
+    if found.asserted is not None:
+        said.append(f"The server's own assertion agrees (line {found.asserted}).")
+    return said
+
+
+def _pages(found: Break) -> str:
+    if found.pages is not None and found.page_size and found.page_size > 1:
+        count = abs(found.pages)
+        return f", {count} {'page' if count == 1 else 'pages'} of {found.page_size}"
+    if found.page_size and found.page_size > 1:
+        return f", no multiple of the page size {found.page_size}"
+    return ""
+
+
+def _place(row: Row) -> str:
+    if row.check == "idle":
+        return f"the balanced idle report on line {row.line}"
+    return f"iteration {row.iteration} (line {row.line})"
+
+
+def _balance_sheet(found: Break) -> Table:
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("")
+    if found.witness is not None:
+        table.add_column(f"last balanced\nline {found.witness.line}", justify="right")
+    table.add_column(f"first broken\nline {found.row.line}", justify="right")
+    if found.witness is not None:
+        table.add_column("moved", justify="right")
+    before = found.witness.named_terms() if found.witness else {}
+    after = found.row.named_terms()
+
+    def line(name: str, old: int | None, new: int | None, style: str = "") -> None:
+        cells = [_number(new)]
+        if found.witness is not None:
+            cells = [_number(old), *cells, _change(old, new)]
+        table.add_row(name, *cells, style=style)
+
+    for name in TERMS:
+        if name in before or name in after:
+            line(name, before.get(name), after.get(name))
+    for name, value in (found.row.extra or {}).items():
+        if isinstance(value, int) and not isinstance(value, bool):
+            line(f"{safe(name, 24)} (extra)", None, value, "dim")
+    if found.delta is not None:
+        witness = found.witness
+        line("accounted", witness.accounted if witness else None, found.accounted, "bold")
+        old_total = None if witness is None else witness.total if witness.total is not None else found.total
+        line("total", old_total, found.total)
+        line("delta", 0 if witness else None, found.delta, "bold red" if found.delta else "bold")
+    return table
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else str(value)
+
+
+def _change(old: int | None, new: int | None) -> str:
+    return "" if old is None or new is None else f"{new - old:+d}" if new != old else "0"
+
+
+def _print_checked(console: Console, analysis: Analysis) -> None:
+    checks = sum(stream.checks for _, stream in analysis.streams)
+    reports = sum(stream.idle_reports for _, stream in analysis.streams)
+    lines = sum(reading.lines for reading in analysis.sources)
+    if checks or reports:
+        ranks = len({(s, stream.run, stream.process, stream.rank) for s, stream in analysis.streams})
+        console.print(
+            f"Checked: {checks} busy checks and {reports} idle reports of {ranks} "
+            f"{'stream' if ranks == 1 else 'streams'} in {lines} lines."
+        )
+        return
+    console.print(f"{lines} lines were read.")
+    if analysis.verdict != BALANCED:
+        console.print(
+            "To have the server check: set SGLANG_ENABLE_STRICT_MEM_CHECK_DURING_BUSY=2 (0.5.6 on; a line every\n"
+            "iteration) or =1 (0.5.13 and later: quiet, the last 1000 messages are dumped when the sum breaks), keep\n"
+            "--log-level info, and run again. If it did run at level 1: --checked-level 1.".replace("\n", " ")
+        )
+
+
+def _print_streams(console: Console, analysis: Analysis, verbose: bool) -> None:
+    if not analysis.streams:
+        return
+    several = len({source for source, _ in analysis.streams}) > 1
+    runs = max(stream.run for _, stream in analysis.streams) > 1
+    processes = any(stream.process for _, stream in analysis.streams)
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, title="Streams", title_justify="left")
+    for wanted, name in ((several, "source"), (runs, "run"), (processes, "process")):
+        if wanted:
+            table.add_column(name, overflow="fold")
+    for name in ("rank", "mode", "checks", "idle", "pool", "records", "breaks"):
+        table.add_column(name, justify="left" if name in ("rank", "mode", "pool") else "right")
+    shown = analysis.streams if verbose else analysis.streams[:SHOWN_STREAMS]
+    for source, stream in shown:
+        head: list[str] = []
+        if several:
+            head.append(safe(source, 40))
+        if runs:
+            head.append(str(stream.run))
+        if processes:
+            head.append(safe(stream.process or "-", 30))
+        head += [safe(stream.rank), stream.mode or "-", str(stream.checks), str(stream.idle_reports)]
+        records: dict[str, int] = {}
+        for one in [*stream.busy.values(), *stream.idle.values(), *([stream.requests] if stream.requests else [])]:
+            records[one.pool] = records.get(one.pool, 0) + one.records
+        for number, (pool, count) in enumerate(records.items() or [("-", 0)]):
+            breaks = analysis.breaking.get((source, stream.run, stream.process, stream.rank, pool), 0)
+            cells = head if number == 0 else [""] * len(head)
+            table.add_row(*cells, safe(pool), str(count), str(breaks), style="red" if breaks else "")
+    console.print()
+    console.print(table)
+    if len(shown) < len(analysis.streams):
+        console.print(f"… and {len(analysis.streams) - len(shown)} more streams (-v shows them)")
+
+
+def _print_items(console: Console, title: str, items: Sequence[Item], verbose: bool) -> None:
+    if not items:
+        return
+    console.print()
+    console.print(Text(title, style="bold"))
+    shown = items if verbose else items[:SHOWN_ITEMS]
+    for item in shown:
+        place = [] if item.rank in (None, "-") else [safe(item.rank or "")]
+        place += [safe(item.pool)] if item.pool else []
+        place += [f"line {item.line}"] if item.line is not None else []
+        kind = f"{item.kind}: " if item.kind else ""
+        console.print(
+            Padding(
+                Text(f"{kind}{safe(item.reason, 400)} ({', '.join(place)})" if place else safe(item.reason, 400)),
+                (0, 0, 0, 2),
+            )
+        )
+    if len(shown) < len(items):
+        console.print(f"  … and {len(items) - len(shown)} more (-v shows them)")
