@@ -111,10 +111,44 @@ def judge(ledger: Ledger, settings: Settings) -> Judged:
     judged = Judged()
     for stream in ledger.in_order():
         _Judge(ledger, stream, settings, judged).everything()
+    judged.findings += divergences(ledger)
     judged.breaks.sort(key=lambda found: found.row.line)
     for items in (judged.undetermined, judged.unchecked, judged.findings):
         items.sort(key=lambda item: item.line or 0)
     return judged
+
+
+def divergences(ledger: Ledger) -> list[Item]:
+    """Where tensor-parallel peers part, one finding a group: the first check, and the terms that differ."""
+    items = []
+    for (run, process, _), group in ledger.peers.groups.items():
+        parted = group.parted or group.lost_lines
+        if parted is None:
+            continue
+        one, two = parted.rows
+        before, after = one.named_terms(), two.named_terms()
+        terms = {name: [before.get(name), after.get(name)] for name in {**before, **after}}
+        differing: dict[str, Value] = {name: pair for name, pair in terms.items() if pair[0] != pair[1]}  # type: ignore[misc]
+        if group.parted is None:
+            kind, start = (
+                "peers-out-of-step",
+                "the same numbers stand some checks apart: the log lost lines of one rank",
+            )
+        else:
+            told = ", ".join(f"{name} {pair[0]} and {pair[1]}" for name, pair in terms.items() if pair[0] != pair[1])
+            kind, start = "peer-divergence", f"{parted.ranks[0]} and {parted.ranks[1]} print different numbers: {told}"
+        row = max(parted.rows, key=lambda row: row.line)
+        more: dict[str, Value] = {
+            "iteration": parted.iteration,
+            "ranks": list(parted.ranks),
+            "lines": [one.line, two.line],
+            "terms": differing,
+        }
+        reason = f"{start} (iteration {parted.iteration}, lines {one.line} and {two.line})"
+        items.append(
+            Item(ledger.source, run, process or None, parted.ranks[1], parted.pool, row.line, reason, kind, more=more)
+        )
+    return items
 
 
 class _Judge:
