@@ -12,7 +12,7 @@ from typing import NamedTuple
 from memcheck_cli.ledger.peers import Peers
 from memcheck_cli.ledger.rows import NO_MARKS, Row, Segment, Series, accounted
 from memcheck_cli.ledger.runs import Run
-from memcheck_cli.ledger.stream import EMPTY, Asserted, Page, Stream
+from memcheck_cli.ledger.stream import EMPTY, Asserted, Page, Stream, Watcher
 from memcheck_cli.log.records import (
     TERMS,
     Busy,
@@ -93,8 +93,9 @@ TRACEBACK_LINES = 400
 class Ledger:
     """Everything the checker said in one source, by run and stream."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, watcher: Watcher | None = None) -> None:
         self.source = source
+        self.watcher = watcher
         self.runs: dict[int, Run] = {}
         self.streams: dict[StreamKey, Stream] = {}
         self.rejected: list[Rejected] = []
@@ -185,6 +186,7 @@ class Ledger:
         stream = self.streams.get(key)
         if stream is None:
             stream = self.streams[key] = Stream(*key)
+            stream.watcher = self.watcher
             splits = self.peers.splits
             stream.peers = self.peers.group_of(*key)
             if self.peers.splits != splits:

@@ -63,6 +63,11 @@ class Burst:
         """All records so far are one burst that ends in a leak."""
         return not self.over and self._leaked and not self._held
 
+    @property
+    def held_from(self) -> int | None:
+        """Line of the first record that is held back, None where none is."""
+        return self._held[0][1].line if self._held else None
+
     def add(self, pool: str, row: Row, opens: bool, breaks: bool, current_form: bool) -> list[Entry]:
         """One more record. opens: it opens a new check. breaks: it does not balance (or is reported)."""
         if self._held is not None or (opens and self._leaked):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from memcheck_cli.ledger.dumps import Burst, Entry
 from memcheck_cli.ledger.peers import Group
@@ -35,6 +35,15 @@ class Page(NamedTuple):
     witness: Row | None
 
 
+class Watcher(Protocol):
+    """Is told of every record that counts, in the order in which it is counted: what `replay` is built on.
+
+    check: `busy` or `idle`. pool: EMPTY for the empty full line of an all-SWA model. Skipped pools are told too.
+    """
+
+    def __call__(self, stream: Stream, check: str, pool: str, row: Row, /) -> None: ...
+
+
 class Stream:
     """State of one stream while it is read; memory is bounded however long it runs."""
 
@@ -60,6 +69,7 @@ class Stream:
         "requests",
         "run",
         "skipped",
+        "watcher",
     )
 
     def __init__(self, run: int, process: str | None, rank: str) -> None:
@@ -82,6 +92,7 @@ class Stream:
         self.first_line: int | None = None
         self.last_busy: tuple[str, Row] | None = None
         self.last_balanced: dict[str, Row] = {}  # by pool, busy or idle
+        self.watcher: Watcher | None = None
         self._open: set[str] | None = None  # pools of the open check, as committed
         self._arriving: set[str] | None = None  # the same, as the lines arrive
 
@@ -130,9 +141,11 @@ class Stream:
             self.checks += 1
             opened = self._open = set()
         opened.add(pool)
+        row = row._replace(iteration=self.checks)
+        if self.watcher is not None:
+            self.watcher(self, "busy", pool, row)
         if pool == EMPTY:
             return []
-        row = row._replace(iteration=self.checks)
         if "skipped" in row.marks:
             self.skipped.setdefault(pool, row)
             return []
@@ -146,6 +159,8 @@ class Stream:
 
     def enter(self, series: Series, row: Row) -> bool:
         """Add a row to one of this stream's series; True when it opens a segment that does not balance."""
+        if self.watcher is not None and row.check == "idle":
+            self.watcher(self, "idle", series.pool, row)
         opened = series.add(row)
         if opened:
             series.segments[-1].witness = self.last_balanced.get(series.pool)
