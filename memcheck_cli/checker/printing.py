@@ -22,7 +22,8 @@ class PoolCheck:
     pool: `full` or `swa`. total: tokens, None where it is not known. terms: the accounting terms by name.
     class_free_pages, unaligned (count name to tokens), page_size: of a KV-sharded pool (0.5.21 on).
     dcp_slack_allowed: decode context parallelism lets this imbalance pass (0.5.15 on). ring: the per-request SWA ring
-    (0.5.20 on), printed and never compared. extra: further `name=value` pairs, as forks print them behind `uncached`.
+    (0.5.20 on), printed and never compared. duplicates: a fork found slots twice in its free list: a leak for it
+    even when the sum balances. extra: further `name=value` pairs, as forks print them behind `uncached`.
     extra_sum: signed tokens that a fork or a what-if adds to the sum.
     """
 
@@ -34,6 +35,7 @@ class PoolCheck:
     page_size: int | None = None
     dcp_slack_allowed: bool = False
     ring: bool = False
+    duplicates: bool = False
     extra: Mapping[str, object] = field(default_factory=dict)
     extra_sum: int = 0
 

@@ -116,6 +116,11 @@ class Server:
         self.strict = strict
         self.ring: deque[str] = deque(maxlen=ring_messages)
         self.alive = True
+        self.equation = DEV_SWA if self.dev and cache == "hybrid" else equation(self.release)
+        self._summed = self.equation.summed if self.equation is not None else ()
+        self._tolerates = self.release in TOLERATES_DCP_SLACK
+        self._reports_unaligned = self.release in REPORTS_UNALIGNED
+        self._skips_ring = self.release in SKIPS_SWA_RING
         self._warned_topk = False
         self._reports = 0
 
@@ -155,7 +160,7 @@ class Server:
         if not self.dev and self.release not in POOL_TEXTS and self.cache != "radix":
             self.alive = False
             return Answer(True, raised="NotImplementedError", why="the check cannot read these pools")
-        verdicts = {pool.pool: self.judge(pool) for pool in pools if pool.total is not None and not self._skips(pool)}
+        verdicts = {pool.pool: self.judge(pool) for pool in pools if pool.total is not None and not self.skips(pool)}
         messages = self.messages(pools)
         failed = any(one.leak for one in verdicts.values())
         printed: tuple[str, ...] = self._print(messages, failed)
@@ -168,21 +173,28 @@ class Server:
         self.alive = raised is None
         return Answer(True, printed, verdicts, failed, raised)
 
-    def _skips(self, pool: PoolCheck) -> bool:
-        return pool.ring and self.release in SKIPS_SWA_RING
+    def skips(self, pool: PoolCheck) -> bool:
+        """Whether this release prints the pool and never compares it (the SWA ring since 0.5.20)."""
+        return pool.ring and self._skips_ring
 
     def judge(self, pool: PoolCheck) -> Verdict:
         """The verdict on one pool under the equation of this release. An unknown total counts 0: ask for none then."""
-        row = DEV_SWA if self.dev and self.cache == "hybrid" else equation(self.release)
-        summed = row.summed if row is not None else ()
         return verdict(
             pool.terms,
             pool.total or 0,
-            summed=summed,
-            tolerated=pool.dcp_slack_allowed and self.release in TOLERATES_DCP_SLACK,
-            reported=bool(pool.unaligned) and self.release in REPORTS_UNALIGNED,
+            summed=self._summed,
+            tolerated=self.tolerates(pool),
+            reported=self.reports(pool),
             extra=pool.extra_sum,
         )
+
+    def tolerates(self, pool: PoolCheck) -> bool:
+        """Whether this release lets an imbalance of the pool pass (DCP page slack, 0.5.15 on)."""
+        return pool.dcp_slack_allowed and self._tolerates
+
+    def reports(self, pool: PoolCheck) -> bool:
+        """Whether the pool is a leak whatever its sum: unaligned counts (0.5.21 on), a fork's duplicate slots."""
+        return pool.duplicates or (bool(pool.unaligned) and self._reports_unaligned)
 
     def messages(self, pools: Sequence[PoolCheck]) -> tuple[str, ...]:
         """The busy messages of one check, as level 2 prints them and level 1 keeps them."""
@@ -199,11 +211,11 @@ class Server:
 
     def pool_text(self, pool: PoolCheck) -> str:
         """The text of one pool with the suffixes this release knows."""
-        if self._skips(pool):
+        if self.skips(pool):
             return printing.ring_text(pool)
-        unaligned = pool.unaligned if self.release in REPORTS_UNALIGNED else None
+        unaligned = pool.unaligned if self._reports_unaligned else None
         tolerated = pool.total is not None and self.judge(pool).tolerated
-        classes = pool.class_free_pages if self.release in REPORTS_UNALIGNED else None
+        classes = pool.class_free_pages if self._reports_unaligned else None
         return printing.pool_text(pool, class_free_pages=classes, unaligned=unaligned, tolerated=tolerated)
 
     def assertion(self, pools: Sequence[PoolCheck], verdicts: Mapping[str, Verdict]) -> str:

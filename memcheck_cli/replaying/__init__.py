@@ -1,0 +1,5 @@
+"""The checker of any release, run again over what a server log or a recording holds.
+
+`recordings` replays recordings, `logs` server logs; `changes` are the what-ifs, `emit` prints what a server would have
+printed, `as_test` writes a test. Everything is folded record by record, in bounded memory.
+"""
