@@ -14,28 +14,25 @@ from rich.text import Text
 from memcheck_cli.forensics.analysis import BALANCED, BROKEN, Analysis
 from memcheck_cli.forensics.breaks import SLOT_POOLS, Break, Item
 from memcheck_cli.log.records import TERMS
+from memcheck_cli.render.console import console_for
 from memcheck_cli.render.safe import safe
 
 if TYPE_CHECKING:
     from memcheck_cli.ledger import Row
 
-WIDTH = 80
 STYLES = {BROKEN: "bold red", BALANCED: "bold green"}
 SHOWN_BREAKS = 3
 SHOWN_ITEMS = 5
 SHOWN_STREAMS = 16
 
 
-def console_for(output: IO[str]) -> Console:
-    """A console that keeps to 80 columns and colours only a real terminal."""
-    console = Console(file=output, highlight=False, soft_wrap=False, emoji=False, markup=False)
-    console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
-    return console
-
-
 def print_analysis(analysis: Analysis, output: IO[str], verbose: bool = False) -> None:
     """Print the whole answer."""
-    console = console_for(output)
+    with console_for(output) as console:
+        _print(console, analysis, verbose)
+
+
+def _print(console: Console, analysis: Analysis, verbose: bool) -> None:
     head = Text(analysis.verdict.upper(), style=STYLES.get(analysis.verdict, "bold yellow"))
     if analysis.first_break is None:
         console.print(head.append(Text(f"  {safe(analysis.reason, 400)}.", style="default not bold")))
@@ -87,6 +84,11 @@ def _from_end(found: Break) -> str:
     return " (the last check)" if found.from_end == 0 else f" ({-found.from_end} before the last)"
 
 
+def counted(number: int, unit: str) -> str:
+    """`1 token`, `16 tokens`."""
+    return f"{number} {unit[:-1] if abs(number) == 1 else unit}"
+
+
 def unit_of(pool: str | None) -> str:
     """What the pool's numbers count."""
     return "slots" if pool is not None and pool.startswith(SLOT_POOLS) else "tokens"
@@ -102,8 +104,8 @@ def _sentences(found: Break, every: Sequence[Break]) -> list[str]:
         said.append("The server's assertion names no sum.")
     else:
         words = {
-            "leak": f"{-found.delta} {unit} are missing: nobody owns them (a leak)",
-            "overcount": f"{found.delta} {unit} too many: owned twice (an overcount)",
+            "leak": f"{counted(-found.delta, unit)} missing: nobody owns them (a leak)",
+            "overcount": f"{counted(found.delta, unit)} too many: owned twice (an overcount)",
             "reported": "the sum balances, but the server reports it as a leak",
         }[found.kind]
         said.append(f"{words}{_pages(found)}. accounted {found.accounted}, total {found.total}.")
