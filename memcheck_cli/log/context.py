@@ -328,6 +328,9 @@ _HEADS: Mapping[str, Callable[[str], Context | None]] = {
     "[CI R": read_ci,
     "filen": read_ci,
     "pytho": read_ci,
+    "PASSE": read_ci_result,
+    "FAILE": read_ci_result,
+    "TIMEO": read_ci_result,
 }
 """What a message may be, by its first five characters."""
 
@@ -355,7 +358,7 @@ def read_context(text: str, prefixed: bool, whole: bool = True) -> Context | Non
         found = _read_foreign(text)
         if found is not None:
             return found
-    if "ut of memory" in text or "OutOfMemory" in text:
+    if "emory" in text and ("ut of memory" in text or "OutOfMemory" in text):
         return read_out_of_memory(text) or read_device_memory(text)
     if "SGLANG_" in text or "topk > 1" in text:
         return read_environment(text)
@@ -366,10 +369,11 @@ def read_context(text: str, prefixed: bool, whole: bool = True) -> Context | Non
 
 def _read_foreign(text: str) -> Context | None:
     """What only lines without a prefix can be: the end of a traceback, a test suite's result, a shell's word."""
-    if text[:1].isspace():
+    first = text[:1]
+    if first.isspace():
         return None
+    if not first.isalnum() and ("returned exit code" in text or "PASSED on retry" in text or "TIMEOUT: " in text):
+        return read_ci_result(text)
     if "Killed" in text:
         return read_killed(text)
-    if "returned exit code" in text or "PASSED on retry" in text or "TIMEOUT: " in text:
-        return read_ci_result(text)
     return read_error(text)

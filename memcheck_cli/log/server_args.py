@@ -117,6 +117,7 @@ class ServerArgs:
 
 
 _START = re.compile(r"(?:server_args=)?(?:ServerArgs\(|(?<=server_args=)(\{))")
+_TEAR = re.compile(r"\[[0-9]{2,4}[-:][0-9]{2}[-:][0-9]{2}")  # another writer's line begins here
 _FIELD = re.compile(r"\s{0,8}([A-Za-z_][A-Za-z0-9_]{0,80})=")
 _KEY = re.compile(r"\s{0,8}'([A-Za-z_][A-Za-z0-9_]{0,80})': ")
 # One piece of a value. A quote that nothing closes is a piece too, and ends the reading: this keeps it linear.
@@ -141,6 +142,9 @@ def read_server_args(text: str) -> ServerArgs | None:
     if start is None:
         return None
     as_dict = start[1] is not None
+    tear = _TEAR.search(text, start.end())
+    if tear is not None:
+        text = text[: tear.start()]
     flags: dict[str, Value] = {}
     names: list[str] = []
     whole = False

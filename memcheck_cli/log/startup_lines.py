@@ -202,18 +202,24 @@ def read_tree_cache(text: str) -> Context | None:
 
 
 _VERSION = re.compile(
-    r"(?<![\w-])sglang(?:\[[^\]\s]{0,60}\])?"
+    r"(?<![\w-])(?:sglang|SGLang)(?:\[[^\]\s]{0,60}\])?"
     r"(?:==|[ _]version['\"]?[:= ]{1,4}|[-:]v?|['\"]?\s{0,3}[:=]\s{0,3}['\"]?v?|\s{1,60}v?)"
     r"([0-9]{1,2}\.[0-9]{1,3}(?:\.[0-9]{1,3})?(?:rc[0-9]{1,2})?(?:\.post[0-9]{1,2})?(?:\.dev[0-9]{1,6})?"
     r"(?:\+[a-z0-9.]{1,40})?)(?![0-9A-Za-z])",
-    re.IGNORECASE | re.ASCII,
+    re.ASCII,
 )
 _NOT_RUNNING = ("Found existing installation", "ninstalling", "Attempting uninstall", "ninstalled", " requires ")
 
 
 def _version(text: str) -> str | None:
-    match = _VERSION.search(text)
-    return None if match is None or any(word in text for word in _NOT_RUNNING) else match[1]
+    for name in ("sglang", "SGLang"):
+        at = text.find(name)
+        while at >= 0:
+            match = _VERSION.match(text, at)
+            if match is not None:
+                return None if any(word in text for word in _NOT_RUNNING) else match[1]
+            at = text.find(name, at + 6)
+    return None
 
 
 def read_version(text: str) -> Context | None:

@@ -175,7 +175,7 @@ def read_error(text: str) -> Context | None:
     if copied:
         text = text[1:].lstrip()
     at = text.find(": ", 0, 160)
-    name = (text[:at] if at > 0 else text[:160]).rstrip(" :")
+    name = text[:at] if at > 0 else text[:160].rstrip(" :")
     if not name.endswith(_ERROR_ENDS) or not _ERROR_NAME.fullmatch(name):
         return None
     detail = text[at + 2 : at + 2 + LONGEST_TEXT] if at > 0 else ""
