@@ -1,0 +1,255 @@
+"""Lines whose ends a terminal or an editor wrapped before they were pasted, put together again.
+
+Only a line that bears the checker's tag (or `server_args=`) and stops before its grammar ends is waited on, and only
+the physical line right behind it can go on with it: without a prefix, and in a way that the checker's own grammar
+allows (its terms in its order, none twice, none left out). Anything else leaves the line torn as it was.
+"""
+
+from __future__ import annotations
+
+import re
+
+from memcheck_cli.log.prefixes import split_prefix
+from memcheck_cli.log.wrappers.interface import Unwrapped
+from memcheck_cli.log.wrappers.known import BRACKET
+
+TERMS = ("total", "available", "evictable", "protected", "session_held", "uncached")
+"""The names of the current form, in the order in which they are printed."""
+
+MAX_PIECES = 40
+MAX_ARGUMENT_PIECES = 400
+MAX_SET_PIECES = 20_000
+"""Physical lines that one line may have been wrapped to: of pool texts, of server arguments, of a set of page ids."""
+
+_TAG = re.compile(
+    r"(?:(?:\w{1,40}\.){0,8}\w{0,60}(?:Error|Exception|Warning): (?:Warning: )?|Scheduler [A-Z\d _]{0,80}crashed: )?"
+    r"(?:(\[Mem Check \([A-Z/]{1,20}\)\])|([\w -]{0,60} ?leak detected!)|((?:[A-Za-z]{1,20} ){0,2}Mem Leak Detected!)"
+    r"|(server_args=)|(?=\[[a-z][\w-]{0,40}\](?: |\Z)|(?:self\.|full_|swa_|mamba_)[\w.]{1,80}(?:\(\))?=))",
+    re.ASCII,
+)
+_LABEL = re.compile(r"\[[A-Za-z][\w-]{0,40}\](?: |\Z)", re.ASCII)
+_OPEN_LABEL = re.compile(r"\[[A-Za-z]?[\w-]{0,40}\Z", re.ASCII)
+_PAIR = re.compile(
+    r"([A-Za-z_][\w.]{0,80}(?:\(\))?)=(?:-?\d{1,18}(?![\w.])|[A-Za-z][\w.]{0,80}(?:\(\))?|\{[^{}]*+\}|\[[^\[\]]*+\])",
+    re.ASCII,
+)
+_SEPARATOR = re.compile(r", | vs ", re.ASCII)
+_OPEN_PAIR = re.compile(
+    r"(?:([A-Za-z_][\w.]{0,80}(?:\(\)?)?)(=(?:-|(\{[^{}]*+|\[[^\[\]]*+))?)?)?,?(?: ?vs?)?\Z", re.ASCII
+)
+_RING = "unified ring (leak-check skipped): "
+_NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
+_POOLS = " | ".join(
+    f"{pool}: ({pool}_available=0 + {pool}_evictable=0 + {pool}_protected=0 + {pool}_uncached=0"
+    f" + {pool}_session_held=0) = 0"
+    for pool in ("full", "swa")
+)
+_IDS = re.compile(r"[\d, ]++", re.ASCII)
+_GOES_ON = re.compile(r"\d{1,18}(?:\Z|, )|, [A-Za-z_]", re.ASCII)
+_WORD = re.compile(r"\w", re.ASCII)
+
+WRONG, OPEN, IN_SET, COMPLETE = range(4)
+
+
+def _pairs(text: str, tag: str, labelled: bool) -> int:
+    """How far `name=value, name=value` has come: see `shape`."""
+    names: list[str] = []
+    at = 0
+    while True:
+        found = _PAIR.match(text, at)
+        if not found:
+            break
+        names.append(found[1])
+        at = found.end()
+        if at == len(text):
+            break
+        separator = _SEPARATOR.match(text, at)
+        if not separator:
+            break
+        at = separator.end()
+    rest = _OPEN_PAIR.match(text, at)
+    if not rest or len(set(names)) != len(names):
+        return WRONG
+    if labelled and (names[:1] == ["total"] or not names):
+        if tuple(names[: len(TERMS)]) != TERMS[: len(names)]:
+            return WRONG
+        begun = rest[1]
+        if begun and len(names) < len(TERMS):
+            wanted = TERMS[len(names)]
+            if not (wanted == begun if rest[2] else wanted.startswith(begun)):
+                return WRONG
+        if len(names) < len(TERMS):
+            return OPEN
+    if rest[3]:
+        return IN_SET
+    if rest[0] or not names or text[-1:] in ", ":
+        return OPEN
+    if tag == "busy" and names[0] == "available_size" and "uncached_size" not in names:
+        return OPEN
+    if names == ["total_tokens"]:
+        return OPEN
+    return COMPLETE
+
+
+def shape(text: str, tag: str) -> int:
+    """How the text behind a tag (`busy`, `idle`, `assertion`, `pool`) stands to the checker's grammar.
+
+    WRONG: it is not the front of any text of the checker. OPEN: something is missing at its end. IN_SET: the same,
+    within a set or list of ids. COMPLETE: nothing need follow.
+    """
+    blank = text[:1] == " "
+    text = text.strip()
+    if not text:
+        # `leak detected!` may stand alone; the busy text of a model without a full pool is its tag and a blank.
+        return COMPLETE if tag == "idle" or (blank and tag == "busy") else OPEN
+    if text.startswith("full: (") or "full: (".startswith(text):
+        plain = _NUMBER.sub("0", text)
+        return COMPLETE if plain == _POOLS else OPEN if _POOLS.startswith(plain) else WRONG
+    labelled = False
+    label = _LABEL.match(text)
+    if label:
+        text = text[label.end() :]
+        labelled = True
+        if not text:
+            return OPEN
+        if text.startswith(_RING):
+            text = text[len(_RING) :]
+            labelled = False
+            if text.endswith("None"):
+                return COMPLETE
+            state = _pairs(text, tag, False)
+            return OPEN if state == COMPLETE and "total=" not in text else state
+        if _RING.startswith(text):
+            return OPEN
+    elif _OPEN_LABEL.match(text):
+        return OPEN
+    return _pairs(text, tag, labelled)
+
+
+def _balance(text: str) -> int:
+    """Brackets opened less brackets closed."""
+    return text.count("(") + text.count("{") - text.count(")") - text.count("}")
+
+
+class Joiner:
+    """Waits on open lines. `width` is the length at which lines of this file were seen to be cut in a word, or 0."""
+
+    def __init__(self) -> None:
+        self.width = 0
+        self._lines: list[Unwrapped] = []
+        self._chunks: list[str] = []
+        self._tag = ""
+        self._tag_end = 0
+        self._state = COMPLETE
+        self._balance = 0
+        self._blank = False
+        self._length = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._lines)
+
+    def offer(self, line: Unwrapped, length: int, loose: bool) -> list[Unwrapped]:
+        """Takes the next line; gives the lines that are done, in order.
+
+        length: characters of its last physical line, for the width of a terminal. loose: nothing that names a writer
+        stood before the text.
+        """
+        if not self._lines:
+            return [] if self._waits_for(line, length) else [line]
+        first = self._lines[0]
+        follows = line.number == self._lines[-1].number + 1 and (loose or line.process == first.process)
+        if follows and (self._take_argument(line) if self._tag == "server_args=" else self._take(line, length)):
+            return [] if line.whole and self._unfinished(line, length) else self.release()
+        done = self.release()
+        if not self._waits_for(line, length):
+            done.append(line)
+        return done
+
+    def release(self) -> list[Unwrapped]:
+        """Stops waiting; gives what was held: joined, or line by line where server arguments never came to an end."""
+        lines, self._lines = self._lines, []
+        if len(lines) < 2 or (self._tag == "server_args=" and self._balance > 0):
+            return lines
+        first = lines[0]
+        first.text = "".join(self._chunks)
+        first.whole = lines[-1].whole
+        return [first]
+
+    def _at_edge(self, text: str, length: int) -> bool:
+        """A text that ends where a terminal was seen to cut words may go on in the next line."""
+        return length == self.width and text[-1:].isalnum()
+
+    def _waits_for(self, line: Unwrapped, length: int) -> bool:
+        if not line.whole:
+            return False
+        prefix = split_prefix(line.text)
+        found = _TAG.match(prefix.text)
+        if not found:
+            return False
+        at = len(line.text) - len(prefix.text) + found.end()
+        if found[4]:
+            self._tag = found[4]
+            self._state = OPEN
+            self._balance = _balance(line.text[at:])
+            if self._balance <= 0:
+                return False
+        else:
+            self._tag = "busy" if found[1] else "idle" if found[2] else "assertion" if found[3] else "pool"
+            self._state = shape(line.text[at:], self._tag)
+            if self._state == WRONG or (self._state == COMPLETE and not self._at_edge(line.text, length)):
+                return False
+        self._tag_end = at
+        self._lines = [line]
+        self._chunks = [line.text.rstrip()]
+        self._blank = len(self._chunks[0]) != len(line.text)
+        self._length = length
+        return True
+
+    def _unfinished(self, line: Unwrapped, length: int) -> bool:
+        if self._tag == "server_args=":
+            return self._balance > 0
+        return self._state != COMPLETE or self._at_edge(line.text, length)
+
+    def _took(self, line: Unwrapped, length: int) -> bool:
+        self._lines.append(line)
+        self._blank = line.text[-1:] == " "
+        self._length = length
+        return True
+
+    def _take(self, line: Unwrapped, length: int) -> bool:
+        rest = line.text.strip()
+        if not rest or BRACKET.match(rest) or (self._state == COMPLETE and not _GOES_ON.match(rest)):
+            return False
+        blank = self._blank or (line.text[0] == " " and line.text[1] != " ")
+        last = self._chunks[-1]
+        if self._state == IN_SET and _IDS.fullmatch(rest):
+            # The grammar reads a long set once, when it ends.
+            if len(self._lines) >= MAX_SET_PIECES:
+                return False
+            self._chunks.append(f" {rest}" if blank or last[-1] == "," else rest)
+            return self._took(line, length)
+        if self._state != IN_SET and len(self._lines) >= MAX_PIECES:
+            return False
+        front = "".join(self._chunks)
+        blank = blank or front[-1] in "]!"
+        for between in (" ",) if blank else ("", " "):
+            joined = f"{front}{between}{rest}"
+            state = shape(joined[self._tag_end :], self._tag)
+            if state != WRONG:
+                break
+        else:
+            return False
+        if not between and _WORD.match(rest) and front[-1].isalnum():
+            self.width = self._length
+        self._chunks = [joined]
+        self._state = state
+        return self._took(line, length)
+
+    def _take_argument(self, line: Unwrapped) -> bool:
+        rest = line.text.strip()
+        if not rest or BRACKET.match(rest) or len(self._lines) >= MAX_ARGUMENT_PIECES:
+            return False
+        blank = self._blank or line.text[0] == " " or self._chunks[-1][-1] in ",:"
+        self._chunks.append(f" {rest}" if blank else rest)
+        self._balance += _balance(rest)
+        return self._took(line, 0)
