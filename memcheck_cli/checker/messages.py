@@ -28,9 +28,10 @@ class Template:
     """One text of the checker. text: the template as described in the module's docstring.
 
     fields: the names of its fields in printed order. pairs: printed name and field of every `name={field}` in it.
+    start: the literal text before the first field.
     """
 
-    __slots__ = ("_format", "_kinds", "_pattern", "fields", "pairs", "text")
+    __slots__ = ("_format", "_kinds", "_pattern", "fields", "pairs", "start", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -38,7 +39,10 @@ class Template:
         kinds: list[str] = []
         pairs: list[tuple[str, str]] = []
         literals: list[str] = []
+        self.start = ""
         for literal, name, kind, _ in Formatter().parse(text):
+            if not literals:
+                self.start = literal
             literals.append(literal.replace("{", "{{").replace("}", "}}"))
             if name is None:
                 continue

@@ -9,49 +9,89 @@ value. Time is linear in the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 
 from memcheck_cli.checker import messages
-from memcheck_cli.log.dialects import ASSERTIONS, BUSY, IDLE, PAGES, PARTS, POOL_LINES, REQUESTS, Dialect
-from memcheck_cli.log.pairs import read_pairs
-from memcheck_cli.log.records import (
-    TERMS,
-    Busy,
-    BusyAssertion,
-    Idle,
-    Message,
-    PageReport,
-    PoolLine,
-    PoolParts,
-    PoolText,
-    RequestPool,
-    Torn,
-    Value,
+from memcheck_cli.log.bare_errors import read_traceback_hint, settle_bare
+from memcheck_cli.log.continuations import read_continuation
+from memcheck_cli.log.dialects import busy
+from memcheck_cli.log.pool_text import Damage, read_pool
+from memcheck_cli.log.records import TERMS, Busy, Message, PoolText, Value
+from memcheck_cli.log.reports import read_report, torn
+from memcheck_cli.log.seams import TAG, is_torn_into, torn_report_at
+
+__all__ = [
+    "BUSY_LINE",
+    "CONTINUATION_TAGS",
+    "HEAD_TAGS",
+    "TAG",
+    "TAGS",
+    "read_message",
+    "read_traceback_hint",
+    "settle_bare",
+]
+
+HEAD_TAGS: tuple[bytes, ...] = (
+    b"[Mem Check",
+    b"etected!",
+    b"free: ",
+    b"anity check ",
+    b"UserWarning: ",
+    b"Error",
+    b"accounting invariant",
+    b" crashed: ",
 )
+"""Every line that can begin a report (and every torn one) holds one of these."""
 
-TAG = "[Mem Check"
-_BOTH_HEAD = "[Mem Check (BUSY/SWA)] "
-_NOTHING: dict[str, Value] = {}
+CONTINUATION_TAGS: tuple[bytes, ...] = (
+    b"total=",
+    b"able_size",
+    b"able_token_size=",
+    b" pool size mismatch: ",
+    b" != ",
+    b"expected=",
+    b"_items",
+    b"rontier",
+    b"[full]",
+    b"[swa]",
+    b"[mamba",
+)
+"""Every line that can only go on with a report before it (`PoolLine`, `PoolParts`, `Unnumbered.continuation`, their
+torn ones) holds one of these; they need to be looked for only behind a report."""
+
+TAGS: tuple[bytes, ...] = HEAD_TAGS + CONTINUATION_TAGS
+"""Every line for which `read_message` has an answer holds one of these."""
+
+_PREFIX = (
+    rb"\[([1-9][0-9]{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]) "
+    rb"(?:[01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60)(?:[.,][0-9]{1,9})?)"
+    rb"((?: [A-Z][A-Z_]{0,30}[0-9]{1,9})*+)\] "
+)
+_KNOWN_NAMES = b"|".join(
+    name.encode() for name in ("total", *TERMS, "free_list_duplicates", "unaligned_sharded_counts")
+)
+BUSY_LINE: re.Pattern[bytes] = re.compile(
+    _PREFIX
+    + rb"\[Mem Check \(BUSY\)\] \[([A-Za-z][A-Za-z0-9_-]{0,31})\] total=(-?[0-9]{1,18}), available=(-?[0-9]{1,18}), "
+    rb"evictable=(-?[0-9]{1,18}), protected=(-?[0-9]{1,18}), session_held=(-?[0-9]{1,18}), "
+    rb"uncached=(-?[0-9]{1,18})((?:, (?!(?:" + _KNOWN_NAMES + rb")=)[A-Za-z_][A-Za-z0-9_]*+=-?[0-9]{1,18})*+)(?=\r?\n)"
+)
+"""A whole physical line of the current busy form with the server's own prefix and no wrapping. Groups: time (a blank
+between date and clock), rank tokens with a blank before each (empty: none), pool, total, the five terms in the order of
+TERMS, and further `, name=integer` pairs (names twice must be ruled out by the caller). The line end is not consumed.
+`read_message` reads the same from the same line; a line that does not match may still be one of its others."""
+
+_NO_EXTRA: dict[str, Value] = {}
 _NO_MARKS: frozenset[str] = frozenset()
-_DIGITS = 18
-
 _standard = messages.BUSY.pattern.fullmatch
-_LABEL = re.compile(r"\[([A-Za-z][A-Za-z0-9_-]{0,31})\](?: +|\Z)", re.ASCII)
-_RING = "unified ring (leak-check skipped): "
-_ERROR = re.compile(r"(E {1,8})?(ValueError|AssertionError): ", re.ASCII)
-_CRASHED = re.compile(r"Scheduler(?: [A-Z_]{1,16}[0-9]{1,6})*+ crashed: ", re.ASCII)
-_SUB_POOLS = {0: "full", 1: "swa"}
 
-# Printed name -> (pool it tells or None, canonical name). For texts that name a term in another way than the dialect.
-_ALIASES: dict[str, tuple[str | None, str]] = {"total": (None, "total"), "total_size": (None, "total")}
-for _term in TERMS:
-    for _name in (_term, f"{_term}_size"):
-        _ALIASES[_name] = (None, _term)
-        for _pool in ("full", "swa", "mamba"):
-            _ALIASES[f"{_pool}_{_name}"] = (_pool, _term)
-            _ALIASES[f"{_name}_{_pool}"] = (_pool, _term)
-for _pool in ("full", "swa", "mamba"):
-    _ALIASES[f"{_pool}_total"] = (_pool, "total")
+_ERROR = re.compile(
+    r"(ValueError|AssertionError|RuntimeError|Exception): |(?:AssertionError|NotImplementedError)\Z", re.ASCII
+)
+_COPIED = re.compile(r"E {3,12}", re.ASCII)
+_CRASHED = re.compile(r"Scheduler((?: [A-Z][A-Z_]{0,15}[0-9]{1,6})*+) crashed: ", re.ASCII)
+_BARE = frozenset({"AssertionError", "NotImplementedError"})
+_WARNING = "UserWarning: "
+_REPEATED = re.compile(r" {0,8}\[repeated [0-9]{1,9}x across cluster\]\Z", re.ASCII)
 
 
 def read_message(text: str, prefixed: bool) -> Message | None:
@@ -69,38 +109,52 @@ def read_message(text: str, prefixed: bool) -> Message | None:
             "session_held": int(held),
             "uncached": int(uncached),
         }
-        return Busy("B3", (PoolText(pool, int(total), terms, _NOTHING, _NO_MARKS),))
+        return Busy("B3", (PoolText(pool, int(total), terms, _NO_EXTRA, _NO_MARKS),))
     text = text.rstrip()
     if text.endswith(" across cluster]"):
-        text = re.sub(r" {0,8}\[repeated [0-9]{1,9}x across cluster\]\Z", "", text)
+        text = _REPEATED.sub("", text)
+    copied = False
     if not prefixed:
         text = text.lstrip(" \t")
+        copy = _COPIED.match(text)
+        if copy is not None:
+            copied = True
+            text = text[copy.end() :]
     at = text.find(TAG)
     if at == 0:
         return _read_busy(text)
-    if at > 0 and _is_torn_into(text, at):
-        return _torn("the busy tag stands behind the fragment of another line")
-    error, start, copied = "", 0, False
-    head = (_CRASHED if prefixed else _ERROR).match(text)
-    if head is not None:
-        start = head.end()
-        error = "" if prefixed else head[2]
-        copied = not prefixed and head[1] is not None
-        return _read_report(text, start, error or "crashed", copied)
-    if not prefixed:
-        warning = text.find("UserWarning: ", 0, 4096)
-        if warning == 0 or (warning > 0 and _is_warning_head(text, warning)):
-            return _read_report(text, warning + len("UserWarning: "), "UserWarning", False)
-    return _read_report(text, 0, "", False) or (None if prefixed else _read_continuation(text))
+    if at > 0 and is_torn_into(text, at, prefixed):
+        return torn("the busy tag stands behind the fragment of another line")
+    message = _read_prefixed(text) if prefixed else _read_unprefixed(text, copied)
+    if message is None and torn_report_at(text, prefixed) >= 0:
+        return torn("the report stands behind the fragment of another line", False)
+    return message
 
 
-def _torn(reason: str, busy: bool = True, pool: str | None = None, continues: str = "") -> Torn:
-    return Torn("torn", reason, busy, pool, continues)
+def _read_prefixed(text: str) -> Message | None:
+    if text.startswith("Scheduler"):
+        crashed = _CRASHED.match(text)
+        if crashed is not None:
+            return read_report(text, crashed.end(), "crashed", False, crashed[1].strip())
+        return None
+    # A bare error is the end of a traceback, which has no prefix.
+    return None if text in _BARE else read_report(text, 0, "", False)
 
 
-def _is_warning_head(text: str, at: int) -> bool:
-    path, _, number = text[: at - 2].rpartition(":")
-    return text.startswith(": ", at - 2) and path.endswith(".py") and number.isascii() and number.isdigit()
+def _read_unprefixed(text: str, copied: bool) -> Message | None:
+    error = _ERROR.match(text)
+    if error is not None:
+        return read_report(text, error.end() if error[1] else 0, error[1] or "", copied)
+    warning = text.find(_WARNING, 0, 4096)
+    if warning == 0 or (warning > 0 and _is_place(text[:warning])):
+        return read_report(text, warning + len(_WARNING), "UserWarning", copied)
+    return read_report(text, 0, "", copied) or read_continuation(text)
+
+
+def _is_place(before: str) -> bool:
+    """`/path/file.py:12: `, which stands before a Python warning."""
+    path, _, number = before.removesuffix(": ").rpartition(":")
+    return before.endswith(": ") and path.endswith(".py") and number.isascii() and number.isdigit()
 
 
 # Busy lines
@@ -110,245 +164,23 @@ def _read_busy(text: str) -> Message:
     if text == messages.BUSY_HEAD.rstrip():
         return Busy("B3-empty", ())
     if text.startswith(messages.BUSY_HEAD):
-        found = _read_pool(text[len(messages.BUSY_HEAD) :], BUSY)
-        if isinstance(found, _Damage):
-            return _torn(found.reason, True, found.label)
-        return Busy(found[0].id, (found[1],))
-    if text.startswith(_BOTH_HEAD):
+        found = read_pool(text[len(messages.BUSY_HEAD) :], busy.BUSY)
+        if isinstance(found, Damage):
+            return torn(found.reason, True, found.label)
+        return Busy(found.form.id, (found.pool,))
+    if text.startswith(messages.BUSY_BOTH_POOLS.start):
         return _read_both(text)
-    return _torn("the busy tag is damaged")
+    return torn("the busy tag itself is damaged")
 
 
 def _read_both(text: str) -> Message:
     values = messages.BUSY_BOTH_POOLS.read(text)
     if values is None:
-        return _torn("the line of both pools is cut or torn")
+        return torn("the line of both pools is cut or torn")
     pools = []
     for pool in ("full", "swa"):
         terms = {term: int(values[f"{pool}_{term}"]) for term in TERMS}
         if sum(terms.values()) != values[f"{pool}_sum"]:
-            return _torn("the printed sum is not the sum of the printed terms", pool=pool)
+            return torn("the printed sum is not the sum of the printed terms", pool=pool)
         pools.append(PoolText(pool, None, terms))
     return Busy("B2", tuple(pools))
-
-
-_TORN_PREFIX = re.compile(r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,6})?(?: [A-Z_]{1,16}[0-9]{1,6})*+\] \Z", re.ASCII)
-_QUOTED = ("obj=", "text=", "prompt", "content", "messages", "`")
-
-
-def _is_torn_into(text: str, at: int) -> bool:
-    """Whether the tag at index `at` was torn into the line by another writer (a whole prefix stands before it), and is
-    not quoted by a user's text."""
-    before = text[:at]
-    prefix = _TORN_PREFIX.search(before, max(0, at - 120))
-    if prefix is None:
-        return False
-    start = before.rfind("[", 0, prefix.start())
-    return start <= 0 or not (before[start - 1] in "'\"`>" or any(word in before for word in _QUOTED))
-
-
-# Pool texts
-
-
-class _Damage:
-    """A pool text that is not whole. label: its pool where certain. rest: text that an editor may have wrapped."""
-
-    __slots__ = ("label", "reason", "wrapped")
-
-    def __init__(self, reason: str, label: str | None = None, wrapped: bool = False) -> None:
-        self.reason = reason
-        self.label = label
-        self.wrapped = wrapped
-
-
-def _read_pool(body: str, forms: Sequence[Dialect]) -> tuple[Dialect, PoolText] | _Damage:
-    """One pool's text. forms: the dialects it may be, the first that fits wins."""
-    label = _LABEL.match(body)
-    start = label.end() if label else 0
-    name = label[1] if label else None
-    ring = body.startswith(_RING, start)
-    pairs = read_pairs(body, start + len(_RING) if ring else start)
-    if not pairs.whole:
-        last = pairs.pairs[-1][0] if pairs.pairs else None
-        reason = f"the text is cut or torn behind {last}" if last else "no whole value stands behind the tag"
-        return _Damage(reason, name, bool(last) and body.endswith(",") and pairs.rest == len(body))
-    printed = [pair[0] for pair in pairs.pairs]
-    known = set(printed)
-    if len(known) != len(printed):
-        return _Damage("a name is printed twice", name)
-    for form in forms:
-        if _fits(form, name, ring, printed, known):
-            return _fill(form, name, pairs.pairs)
-    for form in forms:
-        if name and not ring and form.body.text.startswith("[") and "skipped" not in form.marks:
-            renamed = [(_ALIASES.get(printed, (None, printed))[1], value) for printed, value in pairs.pairs]
-            known = {pair[0] for pair in renamed}
-            if len(known) == len(renamed) and known.issuperset(form.names):
-                return _fill(form, name, renamed)
-    missing = [term for term in ("total", *TERMS) if term not in known]
-    return _Damage(f"{', '.join(missing) or 'the known form'} missing", name)
-
-
-def _fits(form: Dialect, label: str | None, ring: bool, printed: Sequence[str], known: set[str]) -> bool:
-    names = form.names
-    if not names or ("skipped" in form.marks) != ring or form.body.text.startswith("[") != (label is not None):
-        return False
-    # Old forms have their names in a fixed order; the first one tells a whole text from the rest of a cut one.
-    return known.issuperset(names) and (label is not None or printed[0] == names[0])
-
-
-def _fill(form: Dialect, label: str | None, pairs: Sequence[tuple[str, Value]]) -> tuple[Dialect, PoolText] | _Damage:
-    fields = dict(form.body.pairs)
-    total: int | None = None
-    terms: dict[str, int] = {}
-    extra: dict[str, Value] = {}
-    for name, value in pairs:
-        field = fields.get(name)
-        if field not in TERMS and field != "total":
-            extra[name] = value
-        elif type(value) is int:
-            if field == "total":
-                total = value
-            else:
-                terms[field] = value
-        elif not (field == "total" and value is None and "skipped" in form.marks):
-            return _Damage(f"{name} is no number", label)
-    return form, PoolText(label or form.pool or "full", total, terms, extra, form.marks | _marks(extra))
-
-
-def _marks(extra: Mapping[str, Value]) -> frozenset[str]:
-    """What the further names of a text say about how the server takes it."""
-    if not extra:
-        return _NO_MARKS
-    marks = set()
-    if extra.get("dcp_physical_page_slack_allowed") is True:
-        marks.add("tolerated")
-    duplicates = extra.get("free_list_duplicates")
-    if "unaligned_sharded_counts" in extra or (type(duplicates) is int and duplicates > 0):
-        marks.add("reported")
-    return frozenset(marks)
-
-
-# Reports
-
-
-def _read_report(text: str, start: int, error: str, copied: bool) -> Message | None:
-    """A report that begins at index `start`, behind the name of `error` if there is one."""
-    raised = error not in ("", "UserWarning")
-    mark = text.find("etected!", start, start + 80)
-    if mark >= 0:
-        head, behind = text[start : mark + len("etected!")], mark + len("etected!")
-        if head in _IDLE_HEADS and error != "AssertionError":
-            return _read_idle(text, start, behind, raised, copied)
-        if head in _REQUEST_HEADS and error != "AssertionError":
-            return _read_requests(text[start:], raised, copied)
-        if head.endswith("Mem Leak Detected!") and error in ("AssertionError", "crashed"):
-            return _read_assertion(text, start, behind, copied)
-        return None
-    if text.startswith("KV ", start):
-        return _read_pages(text[start:], raised, copied)
-    return None
-
-
-_IDLE_HEADS = {form.head.rstrip() for form in IDLE}
-_REQUEST_HEADS = {form.body.text.partition("!")[0] + "!" for form in REQUESTS}
-
-
-def _read_idle(text: str, start: int, behind: int, raised: bool, copied: bool) -> Message:
-    body = text[behind:].lstrip(" ")
-    if not body:
-        return Idle("I-empty", (), raised, copied)
-    label = _LABEL.match(body)
-    if label is not None and label.end() == len(body):
-        return Idle("I-empty", (), raised, copied, {}, label[1])
-    head = text[start:behind]
-    blank = text.startswith(" ", behind)
-    forms = [form for form in IDLE if form.head.rstrip() == head and (form.head.endswith(" ") == blank)]
-    found = _read_pool(body, forms or [form for form in IDLE if form.head.rstrip() == head])
-    if isinstance(found, _Damage):
-        return _torn(found.reason, False, found.label, text if found.wrapped else "")
-    form, pool = found
-    if pool.total is None and not pool.terms:
-        return Idle(form.id, (), raised, copied, pool.extra)
-    return Idle(form.id, (pool,), raised, copied)
-
-
-def _read_requests(text: str, raised: bool, copied: bool) -> Message:
-    for form in REQUESTS:
-        values = form.body.read(text.replace("! ", "!", 1))
-        if values is not None:
-            held = values.get("session_held")
-            return RequestPool(
-                form.id,
-                int(values["available"]),
-                None if held is None else int(held),
-                int(values["total"]),
-                raised,
-                copied,
-            )
-    return _torn("the request-pool report is cut or torn", False, "req")
-
-
-def _read_assertion(text: str, start: int, behind: int, copied: bool) -> Message | None:
-    said = text[start:]
-    for form in ASSERTIONS:
-        if form.head:
-            continue
-        values = form.body.read(said)
-        if values is not None:
-            accounted, total = int(values["accounted"]), int(values["total"])
-            if form.id == "assert-sum":
-                return BusyAssertion(form.id, None, None, accounted, total, copied)
-            terms = {term: int(values[term]) for term in TERMS}
-            return BusyAssertion(form.id, form.pool, PoolText(form.pool, total, terms), accounted, total, copied)
-    for form in ASSERTIONS:
-        if form.head and said.startswith(form.head):
-            found = _read_pool(said[len(form.head) :], [form])
-            if isinstance(found, _Damage):
-                return _torn(found.reason, False, form.pool, text if found.wrapped else "")
-            return BusyAssertion(form.id, form.pool, found[1], None, found[1].total, copied)
-    if said[behind - start :].startswith(" ") or behind == len(text):
-        return _torn("the assertion is cut or torn", False)
-    return None
-
-
-def _read_pages(text: str, raised: bool, copied: bool) -> Message | None:
-    for form in PAGES:
-        if not text.startswith(form.body.text.partition(":")[0] + ":"):
-            continue
-        values = form.body.read(text)
-        if values is None:
-            return _torn("the page report is cut or torn", False)
-        sample: tuple[int, ...] = ()
-        if "sample" in values:
-            sample = tuple(int(page) for page in re.findall(r"-?[0-9]{1,18}(?![0-9])", str(values["sample"])))
-        number = values.get("sub_pool")
-        pool = None if number is None else _SUB_POOLS.get(int(number), f"sub-pool {number}")
-        return PageReport(form.id, form.what, pool, int(values["pages"]), sample, raised, copied)
-    return None
-
-
-# Continuation lines
-
-
-def _read_continuation(text: str) -> Message | None:
-    """A line without prefix that may belong to a report before it."""
-    for form in PARTS:
-        values = form.body.read(text)
-        if values is not None:
-            return PoolParts(form.id, {name: int(value) for name, value in values.items()})
-    label = _LABEL.match(text)
-    if label is not None and label.end() == len(text):
-        return PoolParts("I-empty", {}, {}, label[1]) if label[1] in _POOLS else None
-    if label is None and not text.startswith(_POOL_LINE_STARTS):
-        return None
-    found = _read_pool(text, POOL_LINES)
-    if not isinstance(found, _Damage):
-        return PoolLine(found[0].id, found[1], found[0].id != "pool-unlabelled")
-    if (label is None or label[1] in _POOLS) and "total=" in text:
-        return _torn(found.reason, False, found.label, text if found.wrapped else "")
-    return None
-
-
-_POOLS = frozenset({"full", "swa", "mamba", "mamba-active", "mamba-int8"})
-_POOL_LINE_STARTS = tuple({form.names[0] + "=" for form in POOL_LINES if not form.body.text.startswith("[")})

@@ -27,7 +27,8 @@ class Line:
     server's own time as ISO 8601 (`2026-06-11T08:15:05`, milliseconds kept when printed; `08:15:05` where no date is
     printed), or None. prefixed: a bracket (or logging-config) prefix stood before `text`. text: the message part.
     whole: False for a last line without a line end, or one that was cut because of its length.
-    copies: from a collector's `[repeated Nx across cluster]`; such a line counts once.
+    copies: from a collector's `[repeated Nx across cluster]`; such a line counts once. copied: a test runner's or a
+    reply's repetition of a line. captured: inside captured output that a test runner prints behind a failure.
     """
 
     number: int
@@ -39,6 +40,8 @@ class Line:
     text: str
     whole: bool = True
     copies: int = 1
+    copied: bool = False
+    captured: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,7 @@ class Idle(Message):
     Continuation lines without prefix may follow; they are read as `PoolLine` or `PoolParts`.
     extra: values of the report that belong to no pool on this line (full_leaked and swa_leaked of form H).
     label: a pool label at the end of the line, broken from its numbers: an unlabelled `PoolLine` follows.
+    crashed: the rank that the text itself names (Ray: `Scheduler PP0 TP1 crashed: …`), else empty.
     """
 
     pools: tuple[PoolText, ...]
@@ -99,6 +103,7 @@ class Idle(Message):
     copied: bool = False
     extra: Mapping[str, Value] = field(default_factory=dict)
     label: str | None = None
+    crashed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +134,16 @@ class PoolParts(Message):
 
 @dataclass(frozen=True, slots=True)
 class RequestPool(Message):
-    """An idle report of the request-slot pool. Unit: slots. session_held is None in forms that do not print it."""
+    """An idle report of the request-slot pool. Unit: slots. session_held is None in forms that do not print it.
+    extra: further values by their printed name. crashed: as in `Idle`."""
 
     available: int
     session_held: int | None
     total: int
     raised: bool = False
     copied: bool = False
+    extra: Mapping[str, Value] = field(default_factory=dict)
+    crashed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +152,7 @@ class BusyAssertion(Message):
 
     pool: the pool it names (`full`, `swa`; None in the old text without a pool name, which is the only pool).
     text: the pool text it repeats, or None. accounted, total: its two numbers, None where not printed.
-    copied: a test runner's copy of the line.
+    copied: a test runner's copy of the line. crashed: as in `Idle`.
     """
 
     pool: str | None
@@ -152,12 +160,13 @@ class BusyAssertion(Message):
     accounted: int | None
     total: int | None
     copied: bool = False
+    crashed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PageReport(Message):
     """A page-invariant report. kind: `double-free` or `use-after-free`; pool: from the sub-pool, else None;
-    pages: the number printed; sample: printed page ids."""
+    pages: the number printed; sample: printed page ids. crashed: as in `Idle`."""
 
     kind: str
     pool: str | None
@@ -165,6 +174,7 @@ class PageReport(Message):
     sample: tuple[int, ...] = ()
     raised: bool = False
     copied: bool = False
+    crashed: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,27 +12,22 @@ _A_TO_F = "available_size = total"
 _B_TO_F = "available_size = total; with hierarchical cache: available_size + protected = total"
 _HOLDS_NOTE = "available_size already contains evictable."
 _TWO = Template("available_size={available}, protected_size={protected}, self.max_total_num_tokens={total}")
-_FIVE = "available + evictable + protected + session_held (+ uncached, always 0) = total"
-_SWA_LINE = "self.swa_tokens_per_layer={total}, swa_available_size={available}, swa_evictable_size={evictable}, "
-_FULL_LINE = "self.full_tokens_per_layer={total}, full_available_size={available}, full_evictable_size={evictable}, "
-_RADIX = (
+FIVE = "available + evictable + protected + session_held (+ uncached, always 0) = total"
+FULL_LINE = "self.full_tokens_per_layer={total}, full_available_size={available}, full_evictable_size={evictable}, "
+RADIX = (
     "self.max_total_num_tokens={total}, available_size={available}, evictable_size={evictable}, "
     "protected_size={protected}"
 )
-_MAMBA_FULL = Template(
+MAMBA_FULL = Template(
     "full_available_size={available}, full_evictable_size={evictable}, self.token_to_kv_pool_allocator.size={total}, "
     "self.tree_cache.full_protected_size()={protected}"
 )
-_MAMBA_SLOTS = Template(
-    "mamba_available_size={available}, mamba_evictable_size={evictable}, "
-    "self.req_to_token_pool.mamba_pool.size={total}, self.tree_cache.mamba_protected_size()={protected}"
-)
-_G_RADIX = (
+G_RADIX = (
     "available + evictable + protected = total; before 0.5.2 (0.4.9.post3-0.5.2rc2) protected only with hierarchical "
     "cache"
 )
-_G_HYBRID = "available + evictable = total; protected is printed and not summed"
-_MAMBA = "available + evictable + protected = total; 0.5.10rc0-0.5.10.post1: full + session_held, which is not printed"
+G_HYBRID = "available + evictable = total; protected is printed and not summed"
+MAMBA = "available + evictable + protected = total; 0.5.10rc0-0.5.10.post1: full + session_held, which is not printed"
 
 IDLE = (
     Dialect(
@@ -49,7 +44,7 @@ IDLE = (
             "E   ValueError: pool memory leak detected! [full] total=262144, available=262080, evictable=0, "
             "protected=0, session_held=0, uncached=0",
         ),
-        _FIVE,
+        FIVE,
         behind=LEAK_ERRORS,
         notes="All pools are listed, broken or not, each on a line of its own without prefix. Warnings are sampled: "
         "the first, the 1001st, ...",
@@ -65,7 +60,7 @@ IDLE = (
             "protected=0",
             "ValueError: pool memory leak detected! [full] available=3328, evictable=339968, protected=0, total=339968",
         ),
-        _FIVE,
+        FIVE,
         behind=LEAK_ERRORS,
         notes="The current text as people quote it: ending at protected, or in another order.",
     ),
@@ -80,7 +75,7 @@ IDLE = (
             "[2026-05-30 03:05:44 TP0] pool memory leak detected!",
             "ValueError: pool memory leak detected! [full]",
         ),
-        _FIVE,
+        FIVE,
         behind=LEAK_ERRORS,
         notes="An all-SWA model has no full pool (0.5.15+), or the line was broken behind the head or the label; the "
         "pools follow on the next lines.",
@@ -104,7 +99,7 @@ IDLE = (
         "0.5.10rc0-0.5.10.post1",
         "idle",
         messages.IDLE_OLD_HEAD,
-        Template(_RADIX + ", session_held={session_held}"),
+        Template(RADIX + ", session_held={session_held}"),
         (
             "ValueError: token_to_kv_pool_allocator memory leak detected! self.max_total_num_tokens=1000, "
             "available_size=700, evictable_size=280, protected_size=0, session_held=10",
@@ -129,14 +124,14 @@ IDLE = (
         "0.4.9.post3-0.5.9",
         "idle",
         messages.IDLE_OLD_HEAD,
-        Template(_RADIX),
+        Template(RADIX),
         (
             "ValueError: token_to_kv_pool_allocator memory leak detected! self.max_total_num_tokens=1000, "
             "available_size=700, evictable_size=290, protected_size=0",
             "[2025-12-26 03:42:15 DP1 TP4] token_to_kv_pool_allocator memory leak detected! "
             "self.max_total_num_tokens=1000, available_size=700, evictable_size=290, protected_size=0",
         ),
-        _G_RADIX,
+        G_RADIX,
         pool="full",
         behind=LEAK_ERRORS,
         marks=frozenset({"protected_if_hierarchical"}),
@@ -146,12 +141,12 @@ IDLE = (
         "0.4.9.post3-0.5.9",
         "idle",
         messages.IDLE_OLD_HEAD,
-        Template(_FULL_LINE + "self.tree_cache.full_protected_size()={protected}"),
+        Template(FULL_LINE + "self.tree_cache.full_protected_size()={protected}"),
         (
             "ValueError: token_to_kv_pool_allocator memory leak detected! self.full_tokens_per_layer=1000, "
             "full_available_size=700, full_evictable_size=290, self.tree_cache.full_protected_size()=0",
         ),
-        _G_HYBRID,
+        G_HYBRID,
         pool="full",
         behind=LEAK_ERRORS,
         marks=frozenset({"protected_not_summed"}),
@@ -161,13 +156,13 @@ IDLE = (
         "0.5.3.post2-0.5.10.post1",
         "idle",
         messages.IDLE_OLD_HEAD,
-        _MAMBA_FULL,
+        MAMBA_FULL,
         (
             "ValueError: token_to_kv_pool_allocator memory leak detected! full_available_size=700, "
             "full_evictable_size=300, self.token_to_kv_pool_allocator.size=1000, "
             "self.tree_cache.full_protected_size()=0",
         ),
-        _MAMBA,
+        MAMBA,
         pool="full",
         behind=LEAK_ERRORS,
         marks=frozenset({"session_unprinted"}),
@@ -238,198 +233,6 @@ IDLE = (
         behind=LEAK_ERRORS,
         marks=_HOLDS,
         notes=_HOLDS_NOTE + " No blank behind the exclamation mark.",
-    ),
-)
-
-POOL_LINES = (
-    Dialect(
-        "pool",
-        "0.5.11-0.5.23",
-        "pool",
-        "",
-        messages.POOL,
-        (
-            "[swa] total=65536, available=64896, evictable=592, protected=0, session_held=0, uncached=0",
-            "[swa]  total=65536, available=64896, evictable=592, protected=0, session_held=0, uncached=0",
-            "[mamba] total=24, available=20, evictable=3, protected=0, session_held=0, uncached=0, "
-            "leaked_full_pages=None, leaked_mamba_pages={17}",
-            "[mamba-active] total=24, available=20, evictable=3, protected=0, session_held=0, uncached=0",
-            "[mamba-int8] total=24, available=20, evictable=4, protected=0, session_held=0, uncached=0",
-            "[mamba] total=20, available=19, evictable=1, protected=0, session_held=0, uncached=0, withheld=0, "
-            "double_owned=0, double_owned_src=census, free_list_duplicates=1, duplicate_slot_ids=[4], "
-            "free_and_cached=0",
-        ),
-        _FIVE,
-        notes="A further pool of an idle report, or a pool in a watchdog dump, which is no check: it is taken while "
-        "the server is busy and counts uncached as 0.",
-    ),
-    Dialect(
-        "pool-short",
-        "0.5.11-0.5.23",
-        "pool",
-        "",
-        messages.POOL_SHORT,
-        ("[swa]  total=10808064, available=10807552, evictable=1024, protected=0",),
-        _FIVE,
-    ),
-    Dialect(
-        "pool-ring",
-        "0.5.20-0.5.23",
-        "pool",
-        "",
-        messages.RING,
-        ("[swa] unified ring (leak-check skipped): available=900, evictable=0, total=1024",),
-        "none: the server does not check this pool",
-        marks=frozenset({"skipped"}),
-    ),
-    Dialect(
-        "pool-unlabelled",
-        "0.5.11-0.5.23",
-        "pool",
-        "",
-        messages.TERMS,
-        ("total=469952, available=96, evictable=470016, protected=0, session_held=0, uncached=0",),
-        _FIVE,
-        notes="A pool text whose label was left on the line before.",
-    ),
-    Dialect(
-        "pool-H-radix",
-        "0.5.10rc0-0.5.10.post1",
-        "pool",
-        "",
-        Template(_RADIX + ", session_held={session_held}"),
-        ("self.max_total_num_tokens=1000, available_size=700, evictable_size=280, protected_size=0, session_held=10",),
-        "available + evictable + protected + session_held = total",
-        pool="full",
-        notes="In a watchdog dump.",
-    ),
-    Dialect(
-        "pool-H-full",
-        "0.5.10rc0-0.5.10.post1",
-        "pool",
-        "",
-        Template(_FULL_LINE + "full_protected={protected}, session_held_full={session_held}"),
-        (
-            "self.full_tokens_per_layer=1000, full_available_size=700, full_evictable_size=292, full_protected=0, "
-            "session_held_full=0",
-        ),
-        "available + evictable + protected + session_held = total",
-        pool="full",
-    ),
-    Dialect(
-        "pool-H-swa",
-        "0.5.10rc0-0.5.10.post1",
-        "pool",
-        "",
-        Template(_SWA_LINE + "swa_protected={protected}, session_held_swa={session_held}"),
-        (
-            "self.swa_tokens_per_layer=250, swa_available_size=150, swa_evictable_size=116, swa_protected=0, "
-            "session_held_swa=0",
-        ),
-        "available + evictable + protected + session_held = total",
-        pool="swa",
-    ),
-    Dialect(
-        "pool-G-radix",
-        "0.5.4.post2-0.5.9",
-        "pool",
-        "",
-        Template(_RADIX),
-        ("self.max_total_num_tokens=1000, available_size=700, evictable_size=290, protected_size=0",),
-        _G_RADIX,
-        pool="full",
-        marks=frozenset({"protected_if_hierarchical"}),
-        notes="In a watchdog dump.",
-    ),
-    Dialect(
-        "pool-G-full",
-        "0.5.4.post2-0.5.9",
-        "pool",
-        "",
-        Template(_FULL_LINE + "self.tree_cache.full_protected_size()={protected}"),
-        (
-            "self.full_tokens_per_layer=1000, full_available_size=700, full_evictable_size=290, "
-            "self.tree_cache.full_protected_size()=0",
-        ),
-        _G_HYBRID,
-        pool="full",
-        marks=frozenset({"protected_not_summed"}),
-        notes="In a watchdog dump.",
-    ),
-    Dialect(
-        "pool-G-swa",
-        "0.4.9.post3-0.5.9",
-        "pool",
-        "",
-        Template(_SWA_LINE + "self.tree_cache.swa_protected_size()={protected}"),
-        (
-            "self.swa_tokens_per_layer=250, swa_available_size=150, swa_evictable_size=96, "
-            "self.tree_cache.swa_protected_size()=0",
-        ),
-        _G_HYBRID,
-        pool="swa",
-        marks=frozenset({"protected_not_summed"}),
-    ),
-    Dialect(
-        "pool-G-mamba-full",
-        "0.5.4.post2-0.5.10.post1",
-        "pool",
-        "",
-        _MAMBA_FULL,
-        (
-            "full_available_size=700, full_evictable_size=300, self.token_to_kv_pool_allocator.size=1000, "
-            "self.tree_cache.full_protected_size()=0",
-        ),
-        _MAMBA,
-        pool="full",
-        marks=frozenset({"session_unprinted"}),
-        notes="In a watchdog dump.",
-    ),
-    Dialect(
-        "pool-G-mamba",
-        "0.5.3.post2-0.5.10.post1",
-        "pool",
-        "",
-        _MAMBA_SLOTS,
-        (
-            "mamba_available_size=20, mamba_evictable_size=3, self.req_to_token_pool.mamba_pool.size=24, "
-            "self.tree_cache.mamba_protected_size()=0, leaked_full_pages=None, leaked_mamba_pages={17}",
-            "mamba_available_size=20, mamba_evictable_size=3, self.req_to_token_pool.mamba_pool.size=24, "
-            "self.tree_cache.mamba_protected_size()=0",
-        ),
-        "available + evictable + protected = total (slots)",
-        pool="mamba",
-        notes="The leaked parts since 0.5.7, only when the pool leaks.",
-    ),
-)
-
-PARTS = (
-    Dialect(
-        "parts-available",
-        "0.4.4-0.4.8.post1",
-        "parts",
-        "",
-        Template("self.token_to_kv_pool_allocator.available_size()={available}"),
-        ("self.token_to_kv_pool_allocator.available_size()=700",),
-        notes="The allocator's own share of the sum on the line before (forms C and D).",
-    ),
-    Dialect(
-        "parts-available-token",
-        "0.4.9-0.4.9.post2",
-        "parts",
-        "",
-        Template("available_token_size={available}"),
-        ("available_token_size=700",),
-        notes="The allocator's own share of the sum on the line before (form D as 0.4.9 prints it).",
-    ),
-    Dialect(
-        "parts-evictable",
-        "0.4.4-0.4.9.post2",
-        "parts",
-        "",
-        Template("self.tree_cache.evictable_size()={evictable}"),
-        ("self.tree_cache.evictable_size()=290",),
-        notes="The tree's share of the sum two lines before (forms C and D).",
     ),
 )
 
