@@ -1,5 +1,6 @@
 """Launch flags: the two printed forms, command lines, and damage."""
 
+
 from __future__ import annotations
 
 import time
@@ -70,7 +71,7 @@ def test_a_cut_text_never_gives_another_value(release: str) -> None:
     """Wherever the line is cut, each flag is missing or as in the whole line."""
     text = REAL[release]
     whole = parse_server_args(text)
-    for end in [*range(0, 600), *range(600, len(text), 37)]:
+    for end in [*range(600), *range(600, len(text), 37)]:
         cut = read_server_args(text[:end])
         if cut is not None:
             assert not cut.whole
@@ -111,9 +112,15 @@ def test_what_is_no_server_args() -> None:
         ("--page_size 16", {"page_size": 16}),
         ("--tp 2 --dp=4 --pp 1 --ep 8", {"tp_size": 2, "dp_size": 4, "pp_size": 1, "ep_size": 8}),
         ("--tp-size 2 --tensor-parallel-size 4", {"tp_size": 4}),
-        ("--speculative-algo EAGLE --speculative-eagle-topk 8", {"speculative_algorithm": "EAGLE", "speculative_eagle_topk": 8}),
+        (
+            "--speculative-algo EAGLE --speculative-eagle-topk 8",
+            {"speculative_algorithm": "EAGLE", "speculative_eagle_topk": 8},
+        ),
         ("--enable-mixed-chunk --disable-radix-cache", {"enable_mixed_chunk": True, "disable_radix_cache": True}),
-        ("--enable-hicache --hicache-write-policy write_back", {"enable_hierarchical_cache": True, "hicache_write_policy": "write_back"}),
+        (
+            "--enable-hicache --hicache-write-policy write_back",
+            {"enable_hierarchical_cache": True, "hicache_write_policy": "write_back"},
+        ),
         ("--chunked-prefill-size -1", {"chunked_prefill_size": -1}),
         ("--mem-fraction-static 0.8", {"mem_fraction_static": 0.8}),
         ('"--page-size", "16", "--tp=4", "--log-level","debug"', {"page_size": 16, "tp_size": 4, "log_level": "debug"}),
@@ -128,7 +135,7 @@ def test_what_is_no_server_args() -> None:
         ("--unknown 5 --page-sizes 4", {}),
         ("--page-size 16 \\", {"page_size": 16}),
     ],
-)  # fmt: skip
+)
 def test_command_lines(command: str, flags: dict[str, object]) -> None:
     assert parse_command(command) == flags
 
@@ -143,9 +150,35 @@ def test_the_table_names_releases_that_exist() -> None:
 
 
 PIECES = st.sampled_from(
-    ["server_args=", "ServerArgs(", "{", "}", ")", "(", "[", "]", "'", '"', "\\", ", ", "=", ": ", "page_size", "tp_size=2",
-     "'page_size': 7", "--page-size", " 16", "--tp=3", "None", "True", "\n", "[2026-11-30 01:32:53 TP1] ", "é", "\x00"]
-)  # fmt: skip
+    [
+        "server_args=",
+        "ServerArgs(",
+        "{",
+        "}",
+        ")",
+        "(",
+        "[",
+        "]",
+        "'",
+        '"',
+        "\\",
+        ", ",
+        "=",
+        ": ",
+        "page_size",
+        "tp_size=2",
+        "'page_size': 7",
+        "--page-size",
+        " 16",
+        "--tp=3",
+        "None",
+        "True",
+        "\n",
+        "[2026-11-30 01:32:53 TP1] ",
+        "é",
+        "\x00",
+    ]
+)
 
 
 @given(st.lists(PIECES, max_size=40).map("".join) | st.text(max_size=200))
@@ -160,9 +193,20 @@ def test_no_text_raises_and_no_value_is_invented(text: str) -> None:
 
 @pytest.mark.parametrize(
     "hostile",
-    ["server_args=ServerArgs(a='\\", "server_args={'a': [", "server_args=ServerArgs(a=1, ", "server_args=", "--page-size ",
-     "--", "ServerArgs(a=", "server_args=ServerArgs(a='\\' ", "'--tp' ", "--page-size=\"", "server_args=ServerArgs(a=\"'"],
-)  # fmt: skip
+    [
+        "server_args=ServerArgs(a='\\",
+        "server_args={'a': [",
+        "server_args=ServerArgs(a=1, ",
+        "server_args=",
+        "--page-size ",
+        "--",
+        "ServerArgs(a=",
+        "server_args=ServerArgs(a='\\' ",
+        "'--tp' ",
+        '--page-size="',
+        "server_args=ServerArgs(a=\"'",
+    ],
+)
 def test_time_grows_with_the_text_and_no_faster(hostile: str) -> None:
     def seconds(size: int) -> float:
         text = hostile + hostile[-12:] * (size // len(hostile[-12:]))
