@@ -15,6 +15,10 @@ TOPK_WARNING = "UserWarning: Runtime memory check (busy) is not supported when s
 """The Python warning of 0.5.7-0.5.12.post1, once a process, behind file and line; no log record."""
 
 
+SCHEDULER_EXCEPTION = "Scheduler hit an exception: Traceback (most recent call last):"
+"""First line of the record that holds the assertion."""
+
+
 @dataclass(frozen=True, slots=True)
 class PoolCheck:
     """What the checker knows of one pool when it judges it.

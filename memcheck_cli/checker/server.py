@@ -87,7 +87,8 @@ class Server:
     asserts: False under `python -O`. loop: see LOOPS. cache: `radix`, `hybrid` (SWA) or `mamba`. topk: the width of
     speculation. log_level: of the server; busy lines are info. ring_messages: capacity of the ring. page_invariants:
     the page check is on (0.5.15 on); strict: it raises instead of warning. `level` may be set between two checks, as
-    the environment is read every time. Release `dev` is the unreleased builds before 0.5.11. Raises ReleaseError.
+    the environment is read every time; `all_swa` says whether the model has no full pool (None: told by the pools of a
+    check), which prints an empty full line. Release `dev` is the unreleased builds before 0.5.11. Raises ReleaseError.
     """
 
     def __init__(
@@ -114,6 +115,7 @@ class Server:
         self.logs_info = log_level.lower() not in _OFF_LEVELS
         self.page_invariants = page_invariants
         self.strict = strict
+        self.all_swa: bool | None = None
         self.ring: deque[str] = deque(maxlen=ring_messages)
         self.alive = True
         self.equation = DEV_SWA if self.dev and cache == "hybrid" else equation(self.release)
@@ -205,7 +207,8 @@ class Server:
         if self.release not in POOL_TEXTS:
             return tuple(printing.without_total(pool) for pool in pools[:1])
         texts = [printing.busy_line(self.pool_text(pool)) for pool in pools]
-        if pools and pools[0].pool != "full":
+        all_swa = self.all_swa if self.all_swa is not None else bool(pools) and pools[0].pool != "full"
+        if all_swa:
             texts.insert(0, printing.busy_line(""))
         return tuple(texts)
 

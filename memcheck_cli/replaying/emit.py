@@ -1,0 +1,159 @@
+"""What a server at level 1 or 2 would have printed for the checks of a log.
+
+Level 2: the busy lines, each in place of the one it was read from, with the same bytes around the message. Level 1:
+nothing, or the ring as it is dumped when a check leaks, and the assertion behind it. As in a real dump every line has
+the time of the leak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from heapq import heappop, heappush
+
+from memcheck_cli.checker import messages, printing
+from memcheck_cli.checker.printing import PoolCheck
+from memcheck_cli.checker.server import POOL_TEXTS, RING_MESSAGES, Server
+from memcheck_cli.ledger import Row, Stream
+from memcheck_cli.ledger.stream import EMPTY
+from memcheck_cli.replaying.logs import LogReplayer, pool_check, sum_breaks
+from memcheck_cli.replaying.raw_lines import Around, RawLines
+
+Write = Callable[[bytes], object]
+_DRAIN_AT = 1024
+
+
+class Emitter:
+    """Base of both levels: knows the replayer whose rules and totals it prints by."""
+
+    def __init__(self, raw: RawLines, write: Write) -> None:
+        self.raw = raw
+        self.write = write
+        self.replayer: LogReplayer | None = None
+
+    def rules(self, stream: Stream, row: Row) -> str:
+        """The release whose texts are printed for a record."""
+        assert self.replayer is not None
+        return self.replayer.rules_for(stream, row)
+
+    def pool(self, stream: Stream, pool: str, row: Row) -> PoolCheck:
+        """A record as the checker's input, its total found elsewhere where it prints none."""
+        assert self.replayer is not None
+        found = replace(pool_check(pool, row), extra_sum=0)
+        return found if found.total is not None else replace(found, total=self.replayer.total_of(stream, pool))
+
+    def around(self, row: Row) -> Around:
+        """The bytes around the message of a record."""
+        return self.raw.around(row.line)
+
+    def finish(self) -> None:
+        """No more checks."""
+
+
+class Level2(Emitter):
+    """Prints every busy line. Lines of several ranks keep the order they had."""
+
+    def __init__(self, raw: RawLines, write: Write) -> None:
+        super().__init__(raw, write)
+        self._servers: dict[str, Server] = {}
+        self._heap: list[tuple[int, int, bytes]] = []
+        self._pushed = 0
+
+    def record(self, stream: Stream, pool: str, row: Row) -> None:
+        """One busy record, as it is counted."""
+        rules = self.rules(stream, row)
+        server = self._server(rules)
+        if not self._line_by_line(server, row):
+            return
+        if pool == EMPTY:
+            text = messages.BUSY_HEAD
+        elif server.release in POOL_TEXTS:
+            text = printing.busy_line(server.pool_text(self.pool(stream, pool, row)))
+        else:
+            text = printing.without_total(self.pool(stream, pool, row))
+        self._push(row.line, self.around(row).line(text))
+
+    def check(self, stream: Stream, rows: Sequence[tuple[str, Row]], lived_on: bool) -> None:
+        """One whole check: for rules that print one line for all its pools, or die on some."""
+        pools = [(pool, row) for pool, row in rows if pool != EMPTY]
+        if not pools:
+            return
+        server = self._server(self.rules(stream, rows[0][1]))
+        if self._line_by_line(server, rows[0][1]):
+            return
+        hybrid = any(pool == "swa" for pool, _ in pools)
+        if server.dev and hybrid:
+            one = Server("dev", 2, cache="hybrid")
+        elif server.release in POOL_TEXTS or not hybrid:
+            one = server
+        else:
+            return  # these releases die on hybrid pools before they print anything
+        texts = one.messages([self.pool(stream, pool, row) for pool, row in pools])
+        for text, (_, row) in zip(texts, pools, strict=False):
+            self._push(row.line, self.around(row).line(text))
+
+    def finish(self) -> None:
+        """Print what waits for its turn."""
+        while self._heap:
+            self.write(heappop(self._heap)[2])
+
+    def _server(self, rules: str) -> Server:
+        server = self._servers.get(rules)
+        if server is None:
+            server = self._servers[rules] = Server(rules, 2)
+        return server
+
+    @staticmethod
+    def _line_by_line(server: Server, row: Row) -> bool:
+        """Each record is a line of its own: under the pool texts, and where the log has the old form already."""
+        return not server.dev and row.form != "B2" and (server.release in POOL_TEXTS or row.form == "B1")
+
+    def _push(self, line: int, text: bytes) -> None:
+        self._pushed += 1
+        heappush(self._heap, (line, self._pushed, text))
+        if len(self._heap) >= _DRAIN_AT:
+            self._drain()
+
+    def _drain(self) -> None:
+        """Print all lines that no record still held back by the ledger can come before."""
+        assert self.replayer is not None
+        held = [stream.burst.held_from for stream in self.replayer.ledger.streams.values()]
+        first = min((line for line in held if line is not None), default=None)
+        while self._heap and (first is None or self._heap[0][0] < first):
+            self.write(heappop(self._heap)[2])
+
+
+class Level1(Emitter):
+    """Prints nothing until a check leaks; then the ring, and the assertion unless the server ran without asserts."""
+
+    def __init__(self, raw: RawLines, write: Write, ring_messages: int = RING_MESSAGES) -> None:
+        super().__init__(raw, write)
+        self.ring_messages = ring_messages
+        self._servers: dict[tuple[int, str | None, str], Server] = {}
+
+    def check(self, stream: Stream, rows: Sequence[tuple[str, Row]], lived_on: bool) -> None:
+        """One whole check; lived_on: the server printed a later one."""
+        pools = [(pool, row) for pool, row in rows if pool != EMPTY]
+        if not pools:
+            return
+        server = self._server(stream, rows)
+        server.all_swa = len(pools) < len(rows)
+        if lived_on and any(sum_breaks(row) for _, row in pools):
+            server.asserts = False  # by its own numbers it should have died here
+        answer = server.check([self.pool(stream, pool, row) for pool, row in pools])
+        around = self.around(pools[-1][1])
+        for message in answer.printed:
+            self.write(around.line(message))
+        if answer.raised is not None:
+            self.write(around.line(printing.SCHEDULER_EXCEPTION))
+            self.write(around.line(answer.raised, bracket=False))
+            self.write(around.line("", bracket=False))
+
+    def _server(self, stream: Stream, rows: Sequence[tuple[str, Row]]) -> Server:
+        key = (stream.run, stream.process, stream.rank)
+        server = self._servers.get(key)
+        if server is None or not server.alive:
+            rules = self.rules(stream, rows[0][1])
+            cache = "hybrid" if any(pool == "swa" for pool, _ in rows) else "radix"
+            server = self._servers[key] = Server(rules, 1, cache=cache, ring_messages=self.ring_messages)
+        return server

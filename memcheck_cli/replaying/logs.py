@@ -1,0 +1,520 @@
+"""Replay of server logs: the verdict on every record recomputed, beside what the server itself concluded.
+
+The server *failed* a record when its assertion or report stands behind it, *passed* it when a later check of that rank
+shows that the process lived on, and otherwise nobody knows. Records are folded check by check, one check late: only
+the next one shows what the server made of it. Numbers are tokens (slots for the mamba and request pools).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from memcheck_cli.checker.invariant import TERMS, Verdict, equation, verdict
+from memcheck_cli.checker.printing import PoolCheck
+from memcheck_cli.checker.releases import Release
+from memcheck_cli.checker.server import POOL_TEXTS, Server
+from memcheck_cli.ledger import Ledger, Row, Stream
+from memcheck_cli.ledger.stream import EMPTY
+from memcheck_cli.log.records import Line, Message
+from memcheck_cli.replaying.changes import Change, WhatIf, judge_with, questions
+from memcheck_cli.replaying.releases_of_log import Candidates
+
+FAILED, PASSED, UNKNOWN = "failed", "passed", "unknown"
+MOST_LISTED = 10_000
+MOST_WAITING = 100_000
+DIES_ON_HYBRID = "the check dies on hybrid pools (NotImplementedError)"
+"""Records of the forms without total that wait for one to be told; more are unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogPlace:
+    """Where a record stands."""
+
+    run: int
+    process: str | None
+    rank: str
+    pool: str
+    check: str
+    iteration: int | None
+    line: int
+    time: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One record with both verdicts. ours: None where it cannot be recomputed, and why says so. server: see above."""
+
+    place: LogPlace
+    pool: PoolCheck
+    rules: str
+    ours: Verdict | None
+    server: str
+    why: str = ""
+
+
+@dataclass(slots=True)
+class Parting:
+    """Where two releases' rules part on the same stats. stops: first stop under the other rules and under ours, in
+    words, with the place (None: never)."""
+
+    rules: str
+    differ: int = 0
+    first: tuple[LogPlace, str, str] | None = None
+    stops: tuple[LogPlace, str] | None = None
+    stops_ours: tuple[LogPlace, str] | None = None
+
+
+@dataclass(slots=True)
+class LogReplay:
+    """The replay of one server log. Names as in `recordings.RecordingReplay`."""
+
+    name: str
+    rules: set[str] = field(default_factory=set)
+    records: int = 0
+    agree: int = 0
+    unknown: int = 0
+    decided: int = 0
+    breaks: int = 0
+    disagreements: int = 0
+    disagree: list[tuple[Judgement, str]] = field(default_factory=list)
+    first_break: Judgement | None = None
+    unknown_reasons: dict[str, int] = field(default_factory=dict)
+    pools: dict[str, list[int]] = field(default_factory=dict)
+    what_if: list[WhatIf] = field(default_factory=list)
+    against: Parting | None = None
+    lines: int = 0
+    rejected: int = 0
+    error: str | None = None
+
+    @property
+    def broken(self) -> int:
+        """Records that break under the rules and, where there are any, all changes."""
+        return self.what_if[-1].breaks if self.what_if else self.breaks
+
+
+@dataclass(slots=True)
+class _Check:
+    """One busy check or idle report of a stream, until the next one shows what the server made of it."""
+
+    kind: str
+    report: int
+    rows: list[tuple[str, Row]]
+
+
+CheckSink = Callable[[Stream, Sequence[tuple[str, Row]], bool], None]
+"""Is given every busy check in order, with whether its process lived on: for `emit`."""
+
+
+class LogReplayer:
+    """Folds the lines of one source.
+
+    rules: the release told, else the one that fits the log. totals: for forms that print none. ranks, pools: only
+    these. sink: see CheckSink.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        rules: str | None = None,
+        against: str | None = None,
+        changes: Sequence[Change] = (),
+        ranks: Collection[str] = (),
+        pools: Collection[str] = (),
+        sink: CheckSink | None = None,
+        record_sink: Callable[[Stream, str, Row], None] | None = None,
+        judged: Callable[[Judgement], None] | None = None,
+    ) -> None:
+        self.result = LogReplay(name, what_if=questions(changes))
+        self.rules = rules
+        self.changes = tuple(changes)
+        self.totals = {change.name: change.value for change in changes if change.kind == "total"}
+        self.ranks = ranks
+        self.pools = pools
+        self.sink = sink
+        self.record_sink = record_sink
+        self.judged = judged
+        self.ledger = Ledger(name, self._watch)
+        self._candidates: dict[int, Candidates] = {}
+        self._pending: dict[tuple[int, str | None, str], tuple[Stream, _Check]] = {}
+        self._waiting: list[tuple[Judgement, Row, Stream]] = []
+        self._servers: dict[tuple[str, str], Server] = {}
+        self._silences: dict[tuple[str, bool, int], str] = {}
+        self._against = Parting(against) if against is not None else None
+        self.result.against = self._against
+
+    # Reading
+
+    def fold(self, line: Line, message: Message | None) -> None:
+        """Take the next line, whatever it is."""
+        if message is not None:
+            run = self.ledger.run_number(line.process)
+            self.ledger.fold(line, message)
+            run = max(run, self.ledger.run_number(line.process))
+            self._candidates_of(run).see(message)
+        else:
+            self.ledger.fold(line, message)
+        self.ledger.openings.clear()
+
+    def finish(self) -> LogReplay:
+        """No more lines: judge what still waits."""
+        self.ledger.finish()
+        for stream, check in list(self._pending.values()):
+            self._settle(stream, check, False)
+        self._pending.clear()
+        for stream in self.ledger.in_order():
+            self._lone_assertions(stream)
+        for judgement, row, stream in self._waiting:
+            self._count(self._decide(judgement, row, stream, last=True))
+        self._waiting.clear()
+        self.result.rejected = self.ledger.rejected_count
+        return self.result
+
+    def _candidates_of(self, run: int) -> Candidates:
+        found = self._candidates.get(run)
+        if found is None:
+            found = self._candidates[run] = Candidates()
+        return found
+
+    def _watch(self, stream: Stream, check: str, pool: str, row: Row) -> None:
+        """The ledger counted a record."""
+        if check == "busy" and self.record_sink is not None:
+            self.record_sink(stream, pool, row)
+        key = (stream.run, stream.process, stream.rank)
+        pending = self._pending.get(key)
+        report = stream.idle_reports if check == "idle" else row.iteration or 0
+        if pending is not None:
+            open_check = pending[1]
+            if open_check.kind == check and open_check.report == report:
+                open_check.rows.append((pool, row))
+                return
+            self._settle(stream, open_check, True)
+        self._pending[key] = (stream, _Check(check, report, [(pool, row)]))
+
+    # The server's word
+
+    def _settle(self, stream: Stream, check: _Check, lived_on: bool) -> None:
+        """Judge a check now that it is known what came behind it."""
+        rows = [(pool, row) for pool, row in check.rows if pool != EMPTY]
+        if check.kind == "busy":
+            failed = {pool for pool, row in rows if _asserted(stream, pool, row)}
+            last_line = max((row.line for _, row in check.rows), default=0)
+            lived = (lived_on or any(page.line > last_line for page in stream.pages[-1:])) and not failed
+            if self.sink is not None:
+                self.sink(stream, check.rows, lived)
+            words = {pool: self._busy_word(stream, pool, row, failed, lived) for pool, row in rows}
+        else:
+            broken = {pool for pool, row in rows if sum_breaks(row)}
+            words = {pool: FAILED if pool in broken or not broken else UNKNOWN for pool, _ in rows}
+        hybrid = any(pool == "swa" for pool, _ in rows)
+        for pool, row in rows:
+            if self._covers(stream.rank, pool):
+                self._judge(stream, check.kind, pool, row, words[pool], hybrid)
+
+    @staticmethod
+    def _busy_word(stream: Stream, pool: str, row: Row, failed: set[str], lived: bool) -> str:
+        if pool in failed:
+            return FAILED
+        if failed:
+            # Full is asserted before SWA: an SWA assertion shows that full had passed, not the other way round.
+            return PASSED if pool == "full" and "swa" in failed else UNKNOWN
+        if stream.burst.repeated and sum_breaks(row):
+            return FAILED  # asserts are off, and the ring is dumped at every leak
+        return PASSED if lived else UNKNOWN
+
+    def _covers(self, rank: str, pool: str) -> bool:
+        return (not self.ranks or rank in self.ranks) and (not self.pools or pool in self.pools)
+
+    # Our verdict
+
+    def rules_for(self, stream: Stream, row: Row) -> str:
+        """The release whose rules a record is held to: the one told, else the one that fits the log best."""
+        return self.rules or self._candidates_of(stream.run).newest(row.form)
+
+    def server(self, rules: str, check: str, pool: str, hybrid: bool) -> Server:
+        """The simulated server that judges by `rules`."""
+        cache = "mamba" if pool.startswith("mamba") else "hybrid" if hybrid else "radix"
+        key = (rules, cache)
+        server = self._servers.get(key)
+        if server is None:
+            server = self._servers[key] = Server(rules, 2, cache=cache)
+        return server
+
+    def _judge(self, stream: Stream, kind: str, pool: str, row: Row, word: str, hybrid: bool) -> None:
+        result = self.result
+        rules = self.rules_for(stream, row)
+        result.rules.add(rules)
+        place = LogPlace(
+            stream.run, stream.process, stream.rank, pool, kind, row.iteration if kind == "busy" else None, row.line,
+            row.time,
+        )  # fmt: skip
+        judgement = Judgement(place, pool_check(pool, row), rules, None, word)
+        silent = self._silent(stream, kind, hybrid)
+        if silent:
+            self._set_against(judgement, stream, hybrid)
+            self._count(_unknown(judgement, f"by the rules of {rules}: {silent}"))
+            return
+        decided = self._decide(judgement, row, stream, last=False, hybrid=hybrid)
+        self._set_against(decided, stream, hybrid)
+        if decided.ours is None and decided.why == _WAIT:
+            if len(self._waiting) < MOST_WAITING:
+                self._waiting.append((judgement, row, stream))
+                return
+            decided = _unknown(judgement, "too many records without a total")
+        self._count(decided)
+
+    def _silent(self, stream: Stream, kind: str, hybrid: bool) -> str:
+        """Why the rules asked for never judge a record of this stream, or nothing."""
+        if kind != "busy" or self.rules is None:
+            return ""
+        return self.silence(self.rules, stream, hybrid)
+
+    def silence(self, rules: str, stream: Stream, hybrid: bool) -> str:
+        """Why a server under `rules` would have said nothing on this stream, or nothing."""
+        if rules == "dev":
+            return ""
+        run = self.ledger.runs.get(stream.run)
+        topk = run.flag("speculative_eagle_topk", stream.process) if run else None
+        key = (rules, hybrid, topk if isinstance(topk, int) else 1)
+        if key not in self._silences:
+            one = Server(rules, 2, topk=key[2])
+            reason = one.silent()
+            if reason is None and hybrid and one.release not in POOL_TEXTS:
+                reason = DIES_ON_HYBRID
+            self._silences[key] = reason or ""
+        return self._silences[key]
+
+    def _decide(self, judgement: Judgement, row: Row, stream: Stream, *, last: bool, hybrid: bool = False) -> Judgement:
+        """Give our verdict, or say why there is none; _WAIT where a later line may tell what is missing."""
+        pool, place = judgement.pool, judgement.place
+        marks = row.marks
+        if "skipped" in marks:
+            server = self.server(judgement.rules, place.check, pool.pool, True)
+            if server.skips(pool):
+                return _with(judgement, Verdict(0, 0, False, None))
+            return _unknown(judgement, "the ring's text has no uncached tokens to sum")
+        total = pool.total if pool.total is not None else self.total_of(stream, pool.pool)
+        if total is None:
+            why = "this form prints no total, and neither an assertion nor the banner tells it (--total POOL=N)"
+            return _unknown(judgement, why if last else _WAIT)
+        judgement = replace(judgement, pool=replace(pool, total=total))
+        if place.pool == "req":
+            return self._decide_requests(judgement, stream)
+        ours = self._verdict(judgement, row, hybrid)
+        if ours.delta < 0 and ours.leak and "session_unprinted" in marks and place.check == "busy":
+            candidates = self._candidates_of(stream.run)
+            ambiguous = self.rules is None and candidates.may_sum_unprinted(row.form) and not self._sessions_off(stream)
+            if judgement.rules.startswith("0.5.10") or ambiguous:
+                if judgement.server == FAILED or self._sessions_off(stream):
+                    return _with(judgement, ours)
+                why = f"off by {ours.delta:+d}, but 0.5.10 sums session_held without printing it"
+                return _unknown(judgement, why if last or not ambiguous else _WAIT)
+        return _with(judgement, ours)
+
+    def _verdict(self, judgement: Judgement, row: Row, hybrid: bool) -> Verdict:
+        pool = judgement.pool
+        server = self.server(judgement.rules, judgement.place.check, pool.pool, hybrid)
+        if judgement.place.check == "busy":
+            return server.judge(pool)
+        # Idle reports keep the equation of the form they are printed in: the same names mean different things there.
+        summed: tuple[str, ...] = TERMS
+        if self.rules is not None and len(pool.terms) == len(TERMS):
+            told = equation(self.rules, "idle", server.cache) if self.rules != "dev" else None
+            summed = told.summed if told is not None else TERMS
+        return verdict(
+            pool.terms,
+            pool.total or 0,
+            summed=summed,
+            tolerated="tolerated" in row.marks,
+            reported="reported" in row.marks,
+            extra=pool.extra_sum,
+        )
+
+    def _decide_requests(self, judgement: Judgement, stream: Stream) -> Judgement:
+        run = self.ledger.runs.get(stream.run)
+        mode = run.flag("disaggregation_mode", stream.process) if run else None
+        pool = judgement.pool
+        ours = verdict(pool.terms, pool.total or 0)
+        if mode == "decode" or (ours.delta > 0 and mode is None):
+            return _unknown(judgement, "request slots are compared with a size that is not printed")
+        return _with(judgement, ours)
+
+    def total_of(self, stream: Stream, pool: str) -> int | None:
+        """A total that the text does not print: from an assertion, the banner, or told."""
+        for known in stream.asserted:
+            if known.pool == pool and known.total is not None:
+                return known.total
+        run = self.ledger.runs.get(stream.run)
+        if run is not None and pool == "full":
+            banner = run.banner_total(stream.process)
+            if banner is not None:
+                return banner[0]
+        return self.totals.get(pool)
+
+    def _sessions_off(self, stream: Stream) -> bool:
+        run = self.ledger.runs.get(stream.run)
+        return run is not None and run.flag("enable_streaming_session", stream.process) is False
+
+    def _lone_assertions(self, stream: Stream) -> None:
+        """Assertions without a record: their own numbers are the record."""
+        for asserted, row, _ in stream.lone_assertions:
+            if not self._covers(stream.rank, asserted.pool):
+                continue
+            rules = self.rules_for(stream, row)
+            self.result.rules.add(rules)
+            place = LogPlace(
+                stream.run, stream.process, stream.rank, asserted.pool, "busy", None, asserted.line, row.time
+            )
+            judgement = Judgement(place, pool_check(asserted.pool, row), rules, None, FAILED)
+            if row.named_terms():
+                self._count(self._decide(judgement, row, stream, last=True))
+            elif asserted.total is None or asserted.accounted is None:
+                self._count(_unknown(judgement, "the assertion names no sum"))
+            else:
+                self._count(_with(judgement, verdict({"available": asserted.accounted}, asserted.total)))
+
+    # Folding judgements
+
+    def _count(self, judgement: Judgement) -> None:
+        result = self.result
+        place, ours = judgement.place, judgement.ours
+        result.records += 1
+        pool = result.pools.setdefault(place.pool, [0, 0])
+        pool[0] += 1
+        if self.judged is not None:
+            self.judged(judgement)
+        if ours is None:
+            result.unknown += 1
+            result.unknown_reasons[judgement.why] = result.unknown_reasons.get(judgement.why, 0) + 1
+            return
+        result.decided += 1
+        if ours.leak:
+            pool[1] += 1
+            result.breaks += 1
+            if result.first_break is None or (result.first_break.place.line > place.line):
+                result.first_break = judgement
+        for question in result.what_if:
+            if not judgement.pool.ring:
+                server = self.server(judgement.rules, place.check, place.pool, place.pool == "swa")
+                question.add(place, server, judgement.pool, ours)
+        if judgement.server == UNKNOWN:
+            result.unknown += 1
+            why = "nothing behind it shows what the server concluded"
+            result.unknown_reasons[why] = result.unknown_reasons.get(why, 0) + 1
+        elif ours.leak == (judgement.server == FAILED):
+            result.agree += 1
+        else:
+            result.disagreements += 1
+            if len(result.disagree) < MOST_LISTED:
+                result.disagree.append((judgement, self._reason(judgement, ours)))
+
+    def _reason(self, judgement: Judgement, ours: Verdict) -> str:
+        rules = judgement.rules
+        if ours.leak:
+            said = f"{ours.kind} of {ours.delta:+d} by the rules of {rules}" if ours.delta else f"reported by {rules}"
+            printed = sum(judgement.pool.terms.get(term, 0) for term in TERMS)
+            if judgement.pool.total is not None and printed == judgement.pool.total:
+                return f"{said}, which leave out a term that is printed; the server let it pass"
+            return f"{said}; the server let it pass: a later check of this rank follows (its asserts may be off)"
+        off = f"off by {ours.delta:+d} and tolerated" if ours.tolerated else "balanced"
+        return f"{off} by the rules of {rules}; the server called it a leak"
+
+    def _set_against(self, judgement: Judgement, stream: Stream, hybrid: bool) -> None:
+        """Set the other rules beside ours for this record."""
+        against = self._against
+        pool, place = judgement.pool, judgement.place
+        if against is None or place.check != "busy" or pool.ring:
+            return
+        words = []
+        for rules in (judgement.rules, against.rules):
+            silent = self.silence(rules, stream, hybrid)
+            if silent:
+                words.append("stops: " + silent if silent == DIES_ON_HYBRID else silent)
+            else:
+                words.append(_word(judge_with(self.server(rules, "busy", pool.pool, hybrid), pool, ())))
+        ours, theirs = words
+        if _stops(ours) and (against.stops_ours is None or place.line < against.stops_ours[0].line):
+            against.stops_ours = (place, ours)
+        if _stops(theirs) and (against.stops is None or place.line < against.stops[0].line):
+            against.stops = (place, theirs)
+        if ours != theirs:
+            against.differ += 1
+            if against.first is None or place.line < against.first[0].line:
+                against.first = (place, ours, theirs)
+
+
+_WAIT = "waiting"
+
+
+def _stops(word: str) -> bool:
+    return word.startswith(("leak", "overcount", "reported", "stops"))
+
+
+def _word(one: Verdict | None) -> str:
+    if one is None:
+        return "no total"
+    if one.leak:
+        return f"{one.kind} {one.delta:+d}"
+    return f"tolerated {one.delta:+d}" if one.tolerated else "balanced"
+
+
+def _with(judgement: Judgement, ours: Verdict) -> Judgement:
+    return replace(judgement, ours=ours)
+
+
+def _unknown(judgement: Judgement, why: str) -> Judgement:
+    return replace(judgement, why=why)
+
+
+def _asserted(stream: Stream, pool: str, row: Row) -> bool:
+    """An assertion of the server repeats this record."""
+    return any(
+        known.pool == pool
+        and known.line > row.line
+        and known.accounted == row.accounted
+        and (row.total is None or known.total == row.total)
+        for known in stream.asserted
+    )
+
+
+def sum_breaks(row: Row) -> bool:
+    """The record does not balance by its own form's equation (or is reported), and is not forgiven."""
+    if "reported" in row.marks:
+        return True
+    return "tolerated" not in row.marks and row.total is not None and row.accounted != row.total
+
+
+def pool_check(pool: str, row: Row) -> PoolCheck:
+    """A record of a log as the checker's input."""
+    extra: dict[str, object] = dict(row.extra or {})
+    marks = row.marks
+    classes = extra.pop("class_free_pages", None)
+    unaligned = extra.pop("unaligned_sharded_counts", None)
+    page_size = extra.pop("page_size", None) if unaligned is not None else None
+    extra.pop("dcp_physical_page_slack_allowed", None)
+    duplicates = extra.get("free_list_duplicates")
+    return PoolCheck(
+        pool,
+        row.total,
+        row.named_terms(),
+        class_free_pages=[n for n in classes if isinstance(n, int)] if isinstance(classes, list) else None,
+        unaligned=_counts(unaligned),
+        page_size=page_size if isinstance(page_size, int) else None,
+        dcp_slack_allowed="tolerated" in marks,
+        ring="skipped" in marks,
+        duplicates=type(duplicates) is int and duplicates > 0,
+        extra=extra,
+        extra_sum=row.accounted - sum(row.named_terms().values()),
+    )
+
+
+def _counts(value: object) -> Mapping[str, int] | None:
+    if not isinstance(value, dict):
+        return None
+    return {str(name): count for name, count in value.items() if isinstance(count, int)}
+
+
+def release_or_dev(text: str) -> str:
+    """A release as `--rules` names it, `dev` included, in its plain spelling. Raises ReleaseError."""
+    return text if text == "dev" else str(Release.parse(text))
