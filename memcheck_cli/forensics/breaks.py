@@ -125,10 +125,12 @@ def divergences(ledger: Ledger) -> list[Item]:
         parted = group.parted or group.lost_lines
         if parted is None:
             continue
-        one, two = parted.rows
-        before, after = one.named_terms(), two.named_terms()
+        one, two = parted.sights
+        before = one.row.named_terms() if one.row else {}
+        after = two.row.named_terms() if two.row else {}
         terms = {name: [before.get(name), after.get(name)] for name in {**before, **after}}
         differing: dict[str, Value] = {name: pair for name, pair in terms.items() if pair[0] != pair[1]}  # type: ignore[misc]
+        ranks = [member[1] for member in parted.members]
         if group.parted is None:
             kind, start = (
                 "peers-out-of-step",
@@ -136,17 +138,26 @@ def divergences(ledger: Ledger) -> list[Item]:
             )
         else:
             told = ", ".join(f"{name} {pair[0]} and {pair[1]}" for name, pair in terms.items() if pair[0] != pair[1])
-            kind, start = "peer-divergence", f"{parted.ranks[0]} and {parted.ranks[1]} print different numbers: {told}"
-        row = max(parted.rows, key=lambda row: row.line)
+            kind, start = "peer-divergence", f"{ranks[0]} and {ranks[1]} print different numbers: {told}"
         more: dict[str, Value] = {
             "iteration": parted.iteration,
-            "ranks": list(parted.ranks),
+            "ranks": list(ranks),
             "lines": [one.line, two.line],
             "terms": differing,
         }
         reason = f"{start} (iteration {parted.iteration}, lines {one.line} and {two.line})"
         items.append(
-            Item(ledger.source, run, process or None, parted.ranks[1], parted.pool, row.line, reason, kind, more=more)
+            Item(
+                ledger.source,
+                run,
+                process or None,
+                ranks[1],
+                parted.pool,
+                max(one.line, two.line),
+                reason,
+                kind,
+                more=more,
+            )
         )
     return items
 

@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from memcheck_cli.ledger.peers import Peers
 from memcheck_cli.ledger.rows import NO_MARKS, Row, Segment, Series, accounted
 from memcheck_cli.ledger.runs import Run
 from memcheck_cli.ledger.stream import EMPTY, Asserted, Page, Stream, Watcher
+from memcheck_cli.log.lines import read_message, settle_bare
 from memcheck_cli.log.records import (
     TERMS,
     Busy,
@@ -28,6 +29,7 @@ from memcheck_cli.log.records import (
     RequestPool,
     Torn,
     Unnumbered,
+    Value,
 )
 
 PROTECTED = TERMS.index("protected")
@@ -68,13 +70,25 @@ class Note(NamedTuple):
 class _Report:
     """An idle report that is still being read: pool texts on following lines may belong to it."""
 
-    __slots__ = ("line", "origin", "pools", "raised")
+    __slots__ = ("copied", "extra", "label", "line", "origin", "pools")
 
-    def __init__(self, line: Line, origin: tuple[str, str | None], raised: bool) -> None:
+    def __init__(self, line: Line, origin: tuple[str, str | None], message: Idle) -> None:
         self.line = line
         self.origin = origin  # rank and time that the report counts for
-        self.raised = raised
-        self.pools: list[tuple[int, int, bool, str, PoolText]] = []
+        self.copied = message.copied or line.copied
+        self.extra = message.extra
+        self.label = message.label  # a pool label that still waits for its numbers
+        self.pools = [_Printed(line.number, line.offset, not line.whole, message.form, pool) for pool in message.pools]
+
+
+class _Printed(NamedTuple):
+    """A pool text of an idle report and where it stands."""
+
+    line: int
+    offset: int
+    cut: bool
+    form: str
+    pool: PoolText
 
 
 class _Crash(NamedTuple):
@@ -110,6 +124,9 @@ class Ledger:
         self._reports: dict[str | None, _Report] = {}
         self._crashes: dict[str | None, _Crash] = {}
         self._traceback: dict[str | None, tuple[int, str | None]] = {}  # lines left, last function named
+        self._wrapped: dict[str | None, tuple[Line, Torn, str]] = {}  # reports an editor may have wrapped
+        self._captured: dict[tuple[str | None, str], str | None] = {}  # in captured output: repeats until this time
+        self._capture_repeats = False  # what the last prefixed captured line was
         self._young: set[StreamKey] = set()
         self._last: tuple[str | None, str, Stream] | None = None
 
@@ -123,12 +140,19 @@ class Ledger:
     @property
     def wants_every_line(self) -> bool:
         """Every line matters now: an idle report may go on, or a traceback is being read."""
-        return bool(self._reports or self._traceback)
+        return bool(self._reports or self._traceback or self._wrapped or self._captured)
 
     # Folding
 
     def fold(self, line: Line, message: Message | None) -> None:
         """Take the next line; `message` is what its text means, None for any other line."""
+        if (line.captured or self._captured) and self._is_repeated(line):
+            return
+        if self._wrapped:
+            joined = self._unwrap(line, message)
+            if joined is None:
+                return
+            line, message = joined
         if self._reports:
             self._continue_report(line, message)
         if message is None:
@@ -140,7 +164,10 @@ class Ledger:
         elif isinstance(message, Context):
             self._context(line, message)
         elif isinstance(message, Torn):
-            self._reject(line, message)
+            if message.continues and len(self._wrapped) < 64:
+                self._wrapped[line.process] = (line, message, message.continues)
+            else:
+                self._reject(line, message)
         elif isinstance(message, Idle):
             self._idle(line, message)
         elif isinstance(message, BusyAssertion):
@@ -156,11 +183,77 @@ class Ledger:
 
     def finish(self) -> None:
         """No more lines."""
+        for line, torn, _ in self._wrapped.values():
+            self._reject(line, torn)
+        self._wrapped.clear()
         for process in list(self._reports):
             self._close_report(process)
         for stream in self.streams.values():
             self._opened(stream, "busy", stream.settle())
         self.peers.settle()
+
+    # Lines that repeat or continue others
+
+    def _is_repeated(self, line: Line) -> bool:
+        """Whether a line of captured output was already printed while the test ran.
+
+        Such a section repeats the past: a stream's lines in it are repetitions up to the last time that was read of
+        that stream before the section.
+        """
+        if not line.captured:
+            self._captured.clear()
+            self._capture_repeats = False
+            return False
+        key = (line.process, line.rank)
+        if line.prefixed and line.time is not None:
+            if key not in self._captured:
+                self._captured[key] = self._latest(line.process, line.rank)
+            until = self._captured[key]
+            self._capture_repeats = until is not None and line.time <= until
+        else:
+            self._captured.setdefault(("", ""), None)
+        return self._capture_repeats
+
+    def _latest(self, process: str | None, rank: str) -> str | None:
+        """The latest time of any checker line of a stream, or of the start of its process."""
+        times: list[str] = []
+        run = self.run_number(process)
+        stream = self.streams.get((run, process, rank))
+        if stream is not None:
+            times += [s.segments[-1].last.time or "" for s in (*stream.busy.values(), *stream.idle.values())]
+        if run in self.runs and process in self.runs[run].starts:
+            times.append(self.runs[run].starts[process].time or "")
+        return max(times, default="") or None
+
+    def _unwrap(self, line: Line, message: Message | None) -> tuple[Line, Message | None] | None:
+        """Join a report that ends behind a comma with the unprefixed line after it, where that makes it whole."""
+        waiting = self._wrapped.pop(line.process, None)
+        if waiting is None:
+            return line, message
+        first, torn, text = waiting
+        if line.prefixed or not line.text.strip() or isinstance(message, Context):
+            self._reject(first, torn)
+            return line, message
+        text = f"{text} {line.text.strip()}"
+        joined = read_message(text, first.prefixed)
+        if isinstance(joined, Torn):
+            if joined.continues:
+                self._wrapped[line.process] = (first, torn, joined.continues)
+                return None
+            self._reject(first, torn)
+            return line, message
+        whole = Line(
+            first.number,
+            first.offset,
+            first.process,
+            first.rank,
+            first.time,
+            first.prefixed,
+            text,
+            line.whole,
+            first.copies,
+        )
+        return whole, joined
 
     # Streams and runs
 
@@ -227,6 +320,7 @@ class Ledger:
             if kind == "server-args":
                 start.args.update(message.values)
                 start.args_line = start.args_line or line.number
+                start.time = start.time or line.time
             else:
                 start.quoted.update(message.values)
         elif kind == "quoted-flags":
@@ -305,7 +399,7 @@ class Ledger:
                 stream.torn()
 
     def _assertion(self, line: Line, message: BusyAssertion) -> None:
-        rank, time = self._origin(line)
+        rank, time = self._origin(line, message.crashed)
         text = message.text
         total = text.total if text else message.total
         sum_of_terms = accounted(_terms(text), text.marks) if text else message.accounted
@@ -336,8 +430,13 @@ class Ledger:
             self.records += 1 if text else 0
             self.openings.append(Opening(stream, "busy", pool, row))
 
-    def _origin(self, line: Line) -> tuple[str, str | None]:
-        """Rank and time of a line; an unprefixed error line has those of its process's last exception."""
+    def _origin(self, line: Line, crashed: str = "") -> tuple[str, str | None]:
+        """Rank and time of a line; an unprefixed error line has those of its process's last exception.
+
+        crashed: the rank that the text itself names.
+        """
+        if crashed:
+            return crashed, line.time
         if line.prefixed or line.rank != "-":
             return line.rank, line.time
         crash = self._crashes.get(line.process)
@@ -347,23 +446,29 @@ class Ledger:
 
     def _idle(self, line: Line, message: Idle) -> None:
         self._close_report(line.process)
-        origin = self._origin(line) if message.raised else (line.rank, line.time)
-        report = _Report(line, origin, message.raised)
-        for pool in message.pools:
-            report.pools.append((line.number, line.offset, not line.whole, message.form, pool))
-        self._reports[line.process] = report
+        origin = self._origin(line, message.crashed) if message.raised else (line.rank, line.time)
+        self._reports[line.process] = _Report(line, origin, message)
 
     def _continue_report(self, line: Line, message: Message | None) -> None:
         report = self._reports.get(line.process)
         if report is None:
             return
-        if isinstance(message, PoolLine) and not line.prefixed:
-            report.pools.append((line.number, line.offset, not line.whole, message.form, message.pool))
-        elif isinstance(message, PoolParts) and not line.prefixed and report.pools:
-            number, offset, _, form, pool = report.pools[-1]
-            report.pools[-1] = (number, offset, not line.whole, form, _with_parts(pool, message.parts))
-        elif line.prefixed and line.rank != report.line.rank:
-            return  # a line of another stream of the same process
+        if line.prefixed:
+            if line.rank == report.line.rank:
+                self._close_report(line.process)
+            return  # else a line of another stream of the same process
+        if isinstance(message, PoolLine):
+            pool = message.pool
+            if not message.labelled and report.label:
+                pool = PoolText(report.label, pool.total, pool.terms, pool.extra, pool.marks)
+            report.label = None
+            report.pools.append(_Printed(line.number, line.offset, not line.whole, message.form, pool))
+        elif isinstance(message, PoolParts):
+            report.label = message.label
+            if report.pools and not message.label:
+                last = report.pools[-1]
+                pool = _with_parts(last.pool, message.parts, message.extra)
+                report.pools[-1] = last._replace(pool=pool, cut=not line.whole)
         else:
             self._close_report(line.process)
 
@@ -374,69 +479,76 @@ class Ledger:
         rank, time = report.origin
         stream = self.stream_of(process, rank)
         self._holds_check(stream, report.line)
-        rows = [
-            (
-                pool.pool,
-                Row(
-                    number,
-                    offset,
-                    stream.checks or None,
-                    time,
-                    pool.total,
-                    _terms(pool),
-                    pool.extra or None,
-                    pool.marks,
-                    form,
-                    cut,
-                    "idle",
-                ),
+        rows = []
+        for printed in report.pools:
+            pool = printed.pool
+            row = Row(
+                printed.line,
+                printed.offset,
+                stream.checks or None,
+                time,
+                pool.total,
+                _terms(pool),
+                {**report.extra, **pool.extra} or None,
+                self._idle_marks(process, printed.form, pool.marks),
+                printed.form,
+                printed.cut,
+                "idle",
             )
-            for number, offset, cut, form, pool in report.pools
-        ]
-        rows = [(pool, row) for pool, row in rows if "skipped" not in row.marks or self._skip(stream, pool, row)]
-        if rows and all(self._repeats(stream.idle.get(pool), row) for pool, row in rows):
+            if "skipped" in pool.marks:
+                stream.skipped.setdefault(pool.pool, row)
+            else:
+                rows.append((pool.pool, row))
+        if report.copied and rows and self._is_known(stream, rows):
             return
         stream.idle_reports += 1
         balanced = True
-        for pool, row in rows:
+        for name, row in rows:
             self.records += 1
-            series = stream.idle.get(pool)
+            series = stream.idle.get(name)
             if series is None:
-                series = stream.idle[pool] = Series(pool)
+                series = stream.idle[name] = Series(name)
             if stream.enter(series, row):
-                self.openings.append(Opening(stream, "idle", pool, row))
+                self.openings.append(Opening(stream, "idle", name, row))
             if (row.terms[PROTECTED] or 0) > 0:
                 detail = f"protected is {row.terms[PROTECTED]} while the server is idle: locks that nobody gave back"
                 series.oddities.setdefault("protected-at-idle", (row, detail))
             balanced = balanced and row.total == row.accounted and "reported" not in row.marks
         if balanced and len(stream.balanced_reports) < 100:
-            first = rows[0][1] if rows else _row(report.line, time, {}, None, NO_MARKS, "", None)
-            stream.balanced_reports.append(first)
+            empty = _row(report.line, time, {}, None, NO_MARKS, "", None)
+            stream.balanced_reports.append(rows[0][1] if rows else empty)
 
-    @staticmethod
-    def _skip(stream: Stream, pool: str, row: Row) -> bool:
-        stream.skipped.setdefault(pool, row)
+    def _idle_marks(self, process: str | None, form: str, marks: frozenset[str]) -> frozenset[str]:
+        """Settle whether an old form sums protected: forms B to F only with hierarchical cache."""
+        if "protected_if_hierarchical" not in marks:
+            return marks
+        marks = marks - {"protected_if_hierarchical"}
+        if form.startswith("G"):
+            return marks  # 0.5.2 on always sums it, and which release printed this is not told
+        hierarchical = self.run_of(process).flag("enable_hierarchical_cache", process)
+        return marks if hierarchical is True else marks | {"protected_not_summed"}
+
+    def _is_known(self, stream: Stream, rows: list[tuple[str, Row]]) -> bool:
+        """Whether a copied report repeats one of its run: the same pools with the same numbers."""
+        for key, other in self.streams.items():
+            if key[0] == stream.run and all(
+                (series := other.idle.get(pool)) is not None
+                and any(
+                    (seen.terms, seen.total) == (row.terms, row.total)
+                    for s in series.segments
+                    for seen in (s.first, s.last)
+                )
+                for pool, row in rows
+            ):
+                return True
         return False
 
     def _holds_check(self, stream: Stream, line: Line) -> None:
         self.run_of(line.process).start_of(line.process).holds = True
         stream.first_line = stream.first_line or line.number
 
-    @staticmethod
-    def _repeats(series: Series | None, row: Row) -> bool:
-        """The very report that this stream printed before: same time, same numbers (a runner's or main's copy)."""
-        if series is None or not series.segments:
-            return False
-        last = series.segments[-1].last
-        return row.time is not None and (last.time, last.total, last.terms, last.form) == (
-            row.time,
-            row.total,
-            row.terms,
-            "copied",
-        )
-
     def _requests(self, line: Line, message: RequestPool) -> None:
-        rank, time = self._origin(line) if message.raised else (line.rank, line.time)
+        rank, time = self._origin(line, message.crashed) if message.raised else (line.rank, line.time)
         stream = self.stream_of(line.process, rank)
         self._holds_check(stream, line)
         terms = {"available": message.available}
@@ -444,6 +556,10 @@ class Ledger:
             terms["session_held"] = message.session_held
         row = _row(line, time, terms, message.total, NO_MARKS, message.form, None)
         row = row._replace(iteration=stream.checks or None, check="idle")
+        if (message.copied or line.copied) and stream.requests is not None:
+            last = stream.requests.segments[-1].last
+            if (last.terms, last.total) == (row.terms, row.total):
+                return
         if stream.requests is None:
             stream.requests = Series("req")
         stream.idle_reports += 1
@@ -452,8 +568,12 @@ class Ledger:
             self.openings.append(Opening(stream, "idle", "req", row))
 
     def _pages(self, line: Line, message: PageReport) -> None:
-        rank, time = self._origin(line) if message.raised else (line.rank, line.time)
+        rank, time = self._origin(line, message.crashed) if message.raised else (line.rank, line.time)
         stream = self.stream_of(line.process, rank)
+        if (message.copied or line.copied) and any(
+            (p.kind, p.pool, p.pages) == (message.kind, message.pool, message.pages) for p in stream.pages
+        ):
+            return
         self._holds_check(stream, line)
         page = Page(
             message.kind,
@@ -473,12 +593,16 @@ class Ledger:
         self.openings.append(Opening(stream, "pages", message.pool or "", row))
 
     def _unnumbered(self, line: Line, message: Unnumbered) -> None:
+        state = self._traceback.pop(line.process, None)
+        settled = settle_bare(message, state[1] if state else None)
+        if settled is None or settled.continuation:
+            return
         rank, time = self._origin(line)
         run = self.run_number(line.process)
-        if len(self.notes) < 10_000:
-            self.notes.append(
-                Note(run, line.process, rank, line.number, time, message.kind, message.what, message.detail)
-            )
+        known = any((n.run, n.process, n.rank, n.what) == (run, line.process, rank, settled.what) for n in self.notes)
+        if len(self.notes) < 10_000 and not (known and (settled.copied or line.copied)):
+            note = Note(run, line.process, rank, line.number, time, settled.kind, settled.what, settled.detail)
+            self.notes.append(note)
 
     # Reading the result
 
@@ -497,32 +621,40 @@ def _terms(pool: PoolText | None) -> tuple[int | None, ...]:
 def _row(
     line: Line,
     time: str | None,
-    terms: object,
+    terms: Mapping[str, int],
     total: int | None,
     marks: frozenset[str],
     form: str,
-    extra: object,
+    extra: Mapping[str, Value] | None,
 ) -> Row:
-    get = terms.get  # type: ignore[attr-defined]
+    get = terms.get
     numbers = (get("available"), get("evictable"), get("protected"), get("session_held"), get("uncached"))
-    return Row(line.number, line.offset, None, time, total, numbers, extra or None, marks, form, not line.whole)  # type: ignore[arg-type]
+    return Row(line.number, line.offset, None, time, total, numbers, extra or None, marks, form, not line.whole)
 
 
-def _with_parts(pool: PoolText, parts: object) -> PoolText:
+def _with_parts(pool: PoolText, parts: Mapping[str, int], extra: Mapping[str, Value]) -> PoolText:
     """A pool text with terms from its continuation line; a printed sum gives way to both of its parts."""
-    given = dict(parts)  # type: ignore[call-overload]
-    total = given.pop("total", pool.total)
-    marks = pool.marks
     terms = dict(pool.terms)
+    marks = pool.marks
+    held = {**pool.extra, **extra}
+    given = dict(parts)
+    total = given.pop("total", pool.total)
     if "available_holds_evictable" in marks:
-        held = dict(pool.extra)
-        held.update(given)
-        if "available" in held and "evictable" in held:
-            terms.update({"available": held.pop("available"), "evictable": held.pop("evictable")})  # type: ignore[dict-item]
+        # The parts come on two lines: the first is kept aside until the other is there too.
+        aside = {name: held.pop(_ASIDE + name) for name in ("available", "evictable") if _ASIDE + name in held}
+        both = {**aside, **given}
+        if "available" in both and "evictable" in both:
+            terms.update(both)  # type: ignore[arg-type]
             marks = marks - {"available_holds_evictable"}
-        return PoolText(pool.pool, total, terms, held, marks)
-    terms.update(given)
-    return PoolText(pool.pool, total, terms, pool.extra, marks)
+        else:
+            held.update({_ASIDE + name: value for name, value in both.items()})
+    else:
+        terms.update(given)
+    return PoolText(pool.pool, total, terms, held, marks)
+
+
+_ASIDE = "printed "
+"""Before the name of a part of a printed sum whose other part was not seen: it is kept among the extra values."""
 
 
 def _shows(series: Series, total: int | None, sum_of_terms: int | None) -> bool:

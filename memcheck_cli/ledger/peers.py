@@ -1,104 +1,340 @@
 """Tensor-parallel peers run in lock step: find the first check where two of them print different numbers.
 
 Ranks that share every token but TP (and EP, which follows it) are peers: they schedule the same requests, so their
-pools move alike. Peers of different processes are compared too (several nodes), unless two processes hold the same
-rank: then each process is an engine of its own.
+pools move alike. Each is compared with the first of them that spoke. Peers of different processes are compared too
+(several nodes), unless two processes hold the same rank: then each process is an engine of its own.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from memcheck_cli.ledger.rows import Row
 
-WINDOW = 20_000
-"""Records of a group that wait for their peers, at most; the oldest are given up."""
+REACH = 2 << 20
+"""Bytes two records may stand apart to be compared; what lies further back is forgotten."""
 
 CONFIRM = 8
-"""Checks after a difference that are looked at, to tell two parted ranks from a log that lost a line of one."""
+"""Checks after a difference that are looked at, to tell parted ranks from a log that lost a line of one."""
 
-Key = tuple[int, str]
+_MASK = (1 << 64) - 1
+_FACTORS = (
+    0x9E3779B97F4A7C15,
+    0xC2B2AE3D27D4EB4F,
+    0x165667B19E3779F9,
+    0xD6E8FEB86659FD93,
+    0xFF51AFD7ED558CCD,
+    0xC4CEB9FE1A85EC53,
+)
+
+Member = tuple[str | None, str]
+"""Process and rank."""
+
+
+class Sight(NamedTuple):
+    """One record of a peer. row: None until the line was read again."""
+
+    iteration: int
+    digest: int
+    offset: int
+    line: int
+    row: Row | None
 
 
 class Divergence(NamedTuple):
-    """The first check where peers differ: the rows of two ranks, and the terms that differ."""
+    """The first check where a peer differs from the group's first member."""
 
     pool: str
     iteration: int
-    ranks: tuple[str, str]
-    rows: tuple[Row, Row]
+    members: tuple[Member, Member]
+    sights: tuple[Sight, Sight]
 
 
-class Group:
-    """Peers of one run. `parted` is the first difference, once it is certain."""
+def digest(row: Row) -> int:
+    """64 bits that tell the numbers of a record; `digests` computes the same of columns."""
+    value = (row.total or 0) * _FACTORS[0]
+    for term, factor in zip(row.terms, _FACTORS[1:], strict=True):
+        if term:
+            value += term * factor
+    return value & _MASK
 
-    __slots__ = ("_doubt", "_newer", "_waiting", "lost_lines", "members", "parted")
+
+def digests(values: Any) -> Any:
+    """`digest` of n records at once. values: int64 of shape (6, n), total first; answers uint64 of shape (n,)."""
+    import numpy as np
+
+    columns = values.view(np.uint64)
+    result = columns[0] * np.uint64(_FACTORS[0])
+    for column, factor in zip(columns[1:6], _FACTORS[1:], strict=True):
+        result += column * np.uint64(factor)
+    return result
+
+
+class _Trail:
+    """The latest records of one member in one pool: rows read one by one, or columns of stretches."""
+
+    __slots__ = ("columns", "sights")
 
     def __init__(self) -> None:
-        self.members: dict[tuple[str | None, str], int] = {}  # (process, rank) -> last iteration
+        self.sights: list[Sight] = []
+        # (iteration, digest, offset, line) arrays, all before `sights`
+        self.columns: tuple[Any, Any, Any, Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.sights) + (0 if self.columns is None else len(self.columns[0]))
+
+    def forget(self, before: int) -> None:
+        """Drop what stands before an offset."""
+        if self.sights and self.sights[0].offset < before:
+            self.sights = [sight for sight in self.sights if sight.offset >= before]
+        if self.columns is not None:
+            keep = int(self.columns[2].searchsorted(before))
+            self.columns = tuple(column[keep:] for column in self.columns) if keep < len(self.columns[0]) else None  # type: ignore[assignment]
+
+    def as_columns(self) -> tuple[Any, Any, Any, Any]:
+        """All of it as arrays."""
+        import numpy as np
+
+        tail = [
+            np.array([sight[i] for sight in self.sights], dtype)
+            for i, dtype in enumerate((np.int64, np.uint64, np.int64, np.int64))
+        ]
+        if self.columns is None:
+            return tail[0], tail[1], tail[2], tail[3]
+        if not self.sights:
+            return self.columns
+        one, two, three, four = (np.concatenate(pair) for pair in zip(self.columns, tail, strict=True))
+        return one, two, three, four
+
+    def extend(self, columns: tuple[Any, Any, Any, Any]) -> None:
+        """Append a stretch."""
+        import numpy as np
+
+        held = self.as_columns() if len(self) else None
+        joined = columns if held is None else tuple(np.concatenate(pair) for pair in zip(held, columns, strict=True))
+        self.columns = joined  # type: ignore[assignment]
+        self.sights = []
+
+    def all_sights(self) -> Iterable[Sight]:
+        """All of it, one by one."""
+        if self.columns is not None:
+            for numbers in zip(*(column.tolist() for column in self.columns), strict=True):
+                yield Sight(*numbers, None)
+        yield from self.sights
+
+
+class _Follower:
+    """What is known of one member against the first."""
+
+    __slots__ = ("doubt", "lost", "newer", "parted", "trails")
+
+    def __init__(self) -> None:
+        self.trails: dict[str, _Trail] = {}  # what the first member was not yet compared with
+        self.doubt: Divergence | None = None
+        self.newer: tuple[dict[int, int], dict[int, int]] = ({}, {})  # iteration -> digest since the doubt
         self.parted: Divergence | None = None
-        self.lost_lines: Divergence | None = None
-        self._waiting: dict[Key, dict[tuple[str | None, str], Row]] = {}
-        self._doubt: Divergence | None = None
-        self._newer: dict[str, dict[int, tuple[object, ...]]] = {}
+        self.lost: Divergence | None = None
 
     @property
     def settled(self) -> bool:
-        """Nothing more to find in this group."""
-        return self.parted is not None or self.lost_lines is not None
+        return self.parted is not None or self.lost is not None
 
-    def add(self, member: tuple[str | None, str], pool: str, row: Row) -> None:
-        """One busy record of a peer."""
-        iteration = row.iteration or 0
-        self.members[member] = iteration
-        if self._doubt is not None:
-            self._watch(member, pool, row)
-            return
-        key = (iteration, pool)
-        waiting = self._waiting.get(key)
-        if waiting is None:
-            self._waiting[key] = {member: row}
-            if len(self._waiting) > WINDOW:
-                del self._waiting[next(iter(self._waiting))]
-            return
-        other, first = next(iter(waiting.items()))
-        if first.terms != row.terms or first.total != row.total:
-            ordered = sorted([(other, first), (member, row)], key=lambda pair: _by_rank(pair[0][1]))
-            (a, row_a), (b, row_b) = ordered
-            self._doubt = Divergence(pool, iteration, (a[1], b[1]), (row_a, row_b))
-            self._newer = {a[1]: {}, b[1]: {}}
-            for (later, later_pool), rows in self._waiting.items():
-                if later_pool == pool and later >= iteration:
-                    for who, seen in rows.items():
-                        if who[1] in self._newer:
-                            self._newer[who[1]][later] = _numbers(seen)
-            self._newer[member[1]][iteration] = _numbers(row)
-            return
-        waiting[member] = row
-        if len(waiting) >= len(self.members) > 1:
-            del self._waiting[key]
 
-    def _watch(self, member: tuple[str | None, str], pool: str, row: Row) -> None:
-        doubt = self._doubt
-        if doubt is None or pool != doubt.pool or member[1] not in self._newer:
-            return
-        self._newer[member[1]][row.iteration or 0] = _numbers(row)
-        if all(len(rows) > 2 * CONFIRM for rows in self._newer.values()):
-            self.settle()
+class Group:
+    """Peers of one run, in the order in which they first spoke."""
 
-    def settle(self) -> None:
-        """No more records: decide whether the difference in doubt is one."""
-        doubt, self._doubt = self._doubt, None
+    __slots__ = ("_followers", "_newest", "_pending", "_trails", "first", "members")
+
+    LIMIT = 256  # rows that wait before they are compared
+
+    def __init__(self) -> None:
+        self.members: dict[Member, None] = {}
+        self.first: Member | None = None
+        self._followers: dict[Member, _Follower] = {}
+        self._trails: dict[str, _Trail] = {}  # of the first member
+        self._pending = 0
+        self._newest = 0
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is left to find: all members but the first are settled."""
+        followers = self._followers
+        return len(self.members) == len(followers) + 1 > 1 and all(f.settled for f in followers.values())
+
+    def add(self, member: Member, pool: str, row: Row) -> None:
+        """One busy record of a member, read by itself."""
+        trails = self._trails_of(member)
+        if trails is None:
+            return
+        trail = trails.get(pool)
+        if trail is None:
+            trail = trails[pool] = _Trail()
+        trail.sights.append(Sight(row.iteration or 0, digest(row), row.offset, row.line, row))
+        self._newest = row.offset
+        self._pending += 1
+        if self._pending >= self.LIMIT:
+            self.compare()
+
+    def extend(self, member: Member, pool: str, columns: tuple[Any, Any, Any, Any]) -> None:
+        """A stretch of records of a member: arrays of iteration, digest, offset and line; `compare` must follow."""
+        trails = self._trails_of(member)
+        if trails is None:
+            return
+        trail = trails.get(pool)
+        if trail is None:
+            trail = trails[pool] = _Trail()
+        trail.extend(columns)
+        self._newest = max(self._newest, int(columns[2][-1]))
+
+    def _trails_of(self, member: Member) -> dict[str, _Trail] | None:
+        if self.first is None:
+            self.first = member
+        if member == self.first:
+            return self._trails
+        follower = self._followers.get(member)
+        if follower is None:
+            follower = self._followers[member] = _Follower()
+        return None if follower.settled else follower.trails
+
+    def compare(self) -> None:
+        """Compare what was added since the last time, and forget what is out of reach."""
+        self._pending = 0
+        for member, follower in self._followers.items():
+            if follower.settled:
+                continue
+            for pool, trail in follower.trails.items():
+                mine = self._trails.get(pool)
+                if mine is None or not len(trail):
+                    continue
+                if follower.doubt is not None:
+                    if follower.doubt.pool == pool:
+                        self._watch(follower, mine, trail)
+                        trail.sights, trail.columns = [], None
+                elif mine.columns is None and trail.columns is None:
+                    self._compare_rows(member, follower, pool, mine, trail)
+                else:
+                    self._compare_columns(member, follower, pool, mine, trail)
+            if follower.doubt is not None and all(len(rows) > 2 * CONFIRM for rows in follower.newer):
+                self._settle(follower)
+        before = self._newest - REACH
+        for trail in self._trails.values():
+            trail.forget(before)
+        for follower in self._followers.values():
+            for trail in follower.trails.values():
+                trail.forget(before)
+
+    def _compare_rows(self, member: Member, follower: _Follower, pool: str, mine: _Trail, trail: _Trail) -> None:
+        known = {sight.iteration: sight for sight in mine.sights}
+        waiting: list[Sight] = []
+        for at, sight in enumerate(trail.sights):
+            first = known.get(sight.iteration)
+            if first is None or abs(first.offset - sight.offset) > REACH:
+                waiting.append(sight)
+            elif first.digest != sight.digest:
+                self._doubt(member, follower, pool, first, sight, mine, trail.sights[at:])
+                trail.sights = []
+                return
+        trail.sights = waiting
+
+    def _compare_columns(self, member: Member, follower: _Follower, pool: str, mine: _Trail, trail: _Trail) -> None:
+        import numpy as np
+
+        ours, theirs = mine.as_columns(), trail.as_columns()
+        place = np.searchsorted(ours[0], theirs[0])
+        found = place < len(ours[0])
+        place[~found] = 0
+        found &= ours[0][place] == theirs[0]
+        found &= np.abs(ours[2][place] - theirs[2]) <= REACH
+        wrong = found & (ours[1][place] != theirs[1])
+        if wrong.any():
+            at = int(wrong.argmax())
+            sights = list(trail.all_sights())
+            first = next(s for s in mine.all_sights() if s.iteration == sights[at].iteration)
+            self._doubt(member, follower, pool, first, sights[at], mine, sights[at:])
+            trail.sights, trail.columns = [], None
+            return
+        keep = ~found
+        trail.sights = []
+        trail.columns = tuple(column[keep] for column in theirs) if keep.any() else None  # type: ignore[assignment]
+
+    def _doubt(
+        self,
+        member: Member,
+        follower: _Follower,
+        pool: str,
+        first: Sight,
+        sight: Sight,
+        mine: _Trail,
+        theirs: list[Sight],
+    ) -> None:
+        assert self.first is not None
+        follower.doubt = Divergence(pool, sight.iteration, (self.first, member), (first, sight))
+        follower.newer = ({}, {s.iteration: s.digest for s in theirs})
+        self._watch(follower, mine, _Trail())
+
+    def _watch(self, follower: _Follower, mine: _Trail, theirs: _Trail) -> None:
+        """Note the newest records of both, from the doubt on."""
+        assert follower.doubt is not None
+        since = follower.doubt.iteration
+        for side, trail in enumerate((mine, theirs)):
+            rows = follower.newer[side]
+            if len(rows) <= 4 * CONFIRM:
+                for sight in trail.all_sights():
+                    if sight.iteration >= since and len(rows) <= 4 * CONFIRM:
+                        rows[sight.iteration] = sight.digest
+
+    def _settle(self, follower: _Follower) -> None:
+        """Decide whether a doubt is a difference, or the same numbers some checks apart."""
+        doubt, follower.doubt = follower.doubt, None
         if doubt is None:
             return
-        one, two = (self._newer[rank] for rank in doubt.ranks)
+        one, two = ({i: d for i, d in rows.items() if i <= doubt.iteration + 2 * CONFIRM} for rows in follower.newer)
         for shift in [s for n in range(1, CONFIRM + 1) for s in (n, -n)]:
             both = [i for i in one if i + shift in two]
             same = sum(one[i] == two[i + shift] for i in both)
             if same >= 3 and same * 4 >= len(both) * 3:
-                self.lost_lines = doubt
+                follower.lost = doubt
                 return
-        self.parted = doubt
+        follower.parted = doubt
+
+    def settle(self) -> None:
+        """No more records."""
+        self.compare()
+        for follower in self._followers.values():
+            self._settle(follower)
+
+    @property
+    def parted(self) -> Divergence | None:
+        """The earliest certain difference."""
+        return _earliest(f.parted for f in self._followers.values())
+
+    @property
+    def lost_lines(self) -> Divergence | None:
+        """The earliest place from which a member prints the same numbers some checks apart."""
+        return _earliest(f.lost for f in self._followers.values())
+
+    def doubts(self) -> Iterable[Divergence]:
+        """Differences found, certain or not, whose rows may still have to be read again."""
+        for follower in self._followers.values():
+            for found in (follower.doubt, follower.parted):
+                if found is not None:
+                    yield found
+
+    def tell(self, offset: int, row: Row) -> None:
+        """The row that stands at an offset, read again."""
+        for follower in self._followers.values():
+            for name in ("doubt", "parted"):
+                found: Divergence | None = getattr(follower, name)
+                if found is not None:
+                    sights = tuple(
+                        s._replace(row=row) if s.offset == offset and s.row is None else s for s in found.sights
+                    )
+                    setattr(follower, name, found._replace(sights=sights))
+
+
+def _earliest(found: Iterable[Divergence | None]) -> Divergence | None:
+    return min((f for f in found if f is not None), key=lambda f: (f.iteration, f.sights[1].line), default=None)
 
 
 class Peers:
@@ -126,7 +362,7 @@ class Peers:
 
     @staticmethod
     def _joined(group: Group, process: str | None, rank: str) -> Group:
-        group.members.setdefault((process, rank), 0)
+        group.members.setdefault((process, rank))
         return group
 
     def settle(self) -> None:
@@ -139,11 +375,3 @@ def _without_tp(rank: str) -> tuple[str, bool]:
     tokens = rank.split(" ")
     rest = [token for token in tokens if not token.startswith(("TP", "EP"))]
     return " ".join(rest), any(token.startswith("TP") for token in tokens)
-
-
-def _by_rank(rank: str) -> tuple[int, str]:
-    return (len(rank), rank)
-
-
-def _numbers(row: Row) -> tuple[object, ...]:
-    return (row.total, row.terms)

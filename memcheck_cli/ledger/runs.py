@@ -10,11 +10,12 @@ from memcheck_cli.log.records import Value
 class Start:
     """What one process says about itself in one run: flags, quoted flags, banner and pool sizes, with their lines."""
 
-    __slots__ = ("args", "args_line", "banner", "banner_line", "holds", "pool_sizes", "quoted")
+    __slots__ = ("args", "args_line", "banner", "banner_line", "holds", "pool_sizes", "quoted", "time")
 
     def __init__(self) -> None:
         self.args: dict[str, Value] = {}
         self.args_line: int | None = None
+        self.time: str | None = None
         self.quoted: dict[str, Value] = {}
         self.banner: dict[str, Value] = {}
         self.banner_line: int | None = None

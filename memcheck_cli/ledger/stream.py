@@ -153,7 +153,7 @@ class Stream:
         if series is None:
             series = self.busy[pool] = Series(pool)
         self.last_busy = (pool, row)
-        if self.peers is not None and not self.peers.settled:
+        if self.peers is not None and not self.peers.idle:
             self.peers.add((self.process, self.rank), pool, row)
         return [(pool, row)] if self.enter(series, row) else []
 

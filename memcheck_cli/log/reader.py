@@ -78,6 +78,8 @@ def read_unwrapped(unwrapped: Unwrapped) -> tuple[Line, Message | None]:
         text,
         unwrapped.whole,
         unwrapped.copies,
+        unwrapped.copied,
+        unwrapped.captured,
     )
     message = read_message(text, prefixed)
     return line, message if message is not None else read_context(text, prefixed)

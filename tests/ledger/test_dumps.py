@@ -7,8 +7,8 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from made_logs import assertion, busy, ledger_of, prefix
+
 from memcheck_cli.ledger.dumps import second_of
 
 PREFILL = prefix("TP0") + "Prefill batch, #new-seq: 1, #new-token: 8, #cached-token: 0, token usage: 0.00"

@@ -27,7 +27,7 @@ def test_lock_step_has_no_divergence():
 def test_first_check_that_differs():
     (group,) = groups({"TP0": [1, 2, 3, 4], "TP1": [1, 2, 9, 9]}).values()
     assert group.parted is not None
-    assert (group.parted.iteration, group.parted.ranks) == (3, ("TP0", "TP1"))
+    assert (group.parted.iteration, group.parted.members) == (3, ((None, "TP0"), (None, "TP1")))
 
 
 def test_data_parallel_ranks_are_no_peers():
