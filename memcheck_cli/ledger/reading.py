@@ -2,38 +2,46 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from memcheck_cli.errors import UnreadableError
 from memcheck_cli.ledger.book import Ledger
+from memcheck_cli.ledger.rows import Row
+from memcheck_cli.ledger.stream import Stream
+from memcheck_cli.ledger.window import WINDOW, Around, Event, SeriesKey, Window
 from memcheck_cli.log.reader import LineReader
-from memcheck_cli.log.records import Context, Line, Message, Value
+from memcheck_cli.log.records import Context, Line, Message
 
 if TYPE_CHECKING:
+    from memcheck_cli.log.release_hints import ReleaseHints
     from memcheck_cli.sources import Source
 
+__all__ = ["WINDOW", "Around", "Event", "Flush", "Observer", "SeriesKey", "SourceReading", "read_source"]
 
-WINDOW = 1 << 20
-"""Bytes before a break whose context lines are kept."""
+MOST_FLUSHES = 10_000
 
 
-class Event(NamedTuple):
-    """A context line near a break. kind, values: see `log.context.KINDS`. time: the server's own."""
+class Flush(NamedTuple):
+    """A line that says that the cache was flushed: the accounting of its run starts anew."""
 
-    line: int
-    offset: int
+    run: int
     process: str | None
     rank: str
-    time: str | None
-    kind: str
-    values: Mapping[str, Value]
+    line: int
 
 
-SeriesKey = tuple[int, str | None, str, str, str]
-"""Run, process, rank, check and pool of a series."""
+class Observer(Protocol):
+    """Is told of every record that counts and of every context line: what trends are drawn from.
+
+    A reader that leaves lines out must not be used while somebody observes.
+    """
+
+    def record(self, stream: Stream, check: str, pool: str, row: Row, /) -> None:
+        """One record, as it is counted; see `ledger.stream.Watcher`."""
+
+    def context(self, run: int, line: Line, message: Context, /) -> None:
+        """One context line of a run."""
 
 
 @dataclass(slots=True)
@@ -42,7 +50,8 @@ class SourceReading:
 
     lines: physical lines; records: pool texts read; rejected: tagged lines that could not be read whole; error: why
     reading stopped early or did not start, or None; ledger: None where nothing was read; around: for each series that
-    stopped balancing, the context events within WINDOW bytes before its first unbalanced record, in order.
+    stopped balancing, what stands before its first unbalanced records and before its last one; hints: by run, which
+    releases its lines fit; flushes: the first of the cache flushes, in order.
     """
 
     name: str
@@ -51,30 +60,43 @@ class SourceReading:
     rejected: int = 0
     error: str | None = None
     ledger: Ledger | None = None
-    around: dict[SeriesKey, list[Event]] = field(default_factory=dict)
+    around: dict[SeriesKey, list[Around]] = field(default_factory=dict)
+    hints: dict[int, ReleaseHints] = field(default_factory=dict)
+    flushes: list[Flush] = field(default_factory=list)
 
 
-def read_source(source: Source) -> SourceReading:
+def read_source(source: Source, observer: Observer | None = None) -> SourceReading:
     """Read every line of a source; damage ends the reading, what came before it counts."""
+    from memcheck_cli.log.release_hints import ReleaseHints
+
     reading = SourceReading(source.name)
     try:
         stream = source.open()
     except UnreadableError as error:
         reading.error = str(error)
         return reading
-    ledger = reading.ledger = Ledger(source.name)
+    ledger = reading.ledger = Ledger(source.name, observer.record if observer is not None else None)
     reader = LineReader()
-    recent: deque[Event] = deque()
+    window = Window()
+    reading.around = window.kept
 
     def fold(line: Line, message: Message | None) -> None:
         ledger.fold(line, message)
-        if isinstance(message, Context):
-            event = Event(line.number, line.offset, line.process, line.rank, line.time, message.kind, message.values)
-            recent.append(event)
-            while recent[0].offset < line.offset - WINDOW:
-                recent.popleft()
+        if message is not None:
+            window.add(line, message)
+            run = ledger.run_number(line.process)
+            hints = reading.hints.get(run)
+            if hints is None:
+                hints = reading.hints[run] = ReleaseHints()
+            hints.add(message, line.text)
+            if isinstance(message, Context):
+                if message.kind == "flush" and len(reading.flushes) < MOST_FLUSHES:
+                    reading.flushes.append(Flush(run, line.process, line.rank, line.number))
+                if observer is not None:
+                    observer.context(run, line, message)
         if ledger.openings:
-            _keep_around(reading, ledger, recent)
+            window.keep(ledger.openings)
+            ledger.openings.clear()
 
     try:
         while block := stream.read(1 << 20):
@@ -85,19 +107,9 @@ def read_source(source: Source) -> SourceReading:
     for line, message in reader.finish():
         fold(line, message)
     ledger.finish()
-    _keep_around(reading, ledger, recent)
+    window.keep(ledger.openings)
+    ledger.openings.clear()
     reading.lines = reader.lines
     reading.records = ledger.records
     reading.rejected = ledger.rejected_count
     return reading
-
-
-def _keep_around(reading: SourceReading, ledger: Ledger, recent: Iterable[Event]) -> None:
-    """For series that just stopped balancing for the first time, keep the events before."""
-    for opening in ledger.openings:
-        stream = opening.stream
-        key = (stream.run, stream.process, stream.rank, opening.check, opening.pool)
-        if key not in reading.around:
-            offset = opening.row.offset
-            reading.around[key] = [event for event in recent if offset - WINDOW <= event.offset <= offset]
-    ledger.openings.clear()

@@ -1,0 +1,117 @@
+"""The last lines that were read, kept so that a break can be explained by what stands before it.
+
+Only when a series stops balancing are they looked through; then the context events before it and the checks of its
+stream are copied. A fast reader need not fill the window line by line: it may read the last `WINDOW` bytes again, line
+by line, when the ledger opens a break, `add` them, and then `keep`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from memcheck_cli.ledger.book import Opening
+from memcheck_cli.log.records import TERMS, Busy, Context, Line, Message, Value
+
+WINDOW = 1 << 20
+"""Bytes before a break whose context lines are kept."""
+
+CHECKS = 256
+"""Records of the own stream before a break that are kept, at most."""
+
+LONGEST_TEXT = 300
+"""Characters of an event's text that are kept."""
+
+MOST_KEPT = 8
+"""Openings of one series whose surroundings are kept: the first ones and the last."""
+
+MOST_COPIES = 1000
+"""Copies made for one source before openings are told apart by distance: a series that flaps must cost little."""
+
+
+class Event(NamedTuple):
+    """A context line near a break. kind, values: see `log.context.KINDS`. time: the server's own. text: the message
+    part of the line."""
+
+    line: int
+    offset: int
+    process: str | None
+    rank: str
+    time: str | None
+    kind: str
+    values: Mapping[str, Value]
+    text: str = ""
+
+
+class Seen(NamedTuple):
+    """A busy record of the own stream before a break. terms: in the order of TERMS, None where not printed."""
+
+    line: int
+    pool: str
+    total: int | None
+    terms: tuple[int | None, ...]
+
+
+class Around(NamedTuple):
+    """What stands before the record on `line`, oldest first: context events of all ranks, busy records of its own
+    stream."""
+
+    line: int
+    events: list[Event]
+    checks: list[Seen]
+
+
+SeriesKey = tuple[int, str | None, str, str, str]
+"""Run, process, rank, check and pool of a series."""
+
+
+class Window:
+    """The lines of the last WINDOW bytes that explain, and what was kept of them: `kept`, by series."""
+
+    def __init__(self) -> None:
+        self.kept: dict[SeriesKey, list[Around]] = {}
+        self._recent: deque[tuple[Line, Busy | Context]] = deque()
+        self._copies = 0
+        self._copied_at: dict[SeriesKey, int] = {}
+
+    def add(self, line: Line, message: Message | None) -> None:
+        """One more line."""
+        if not isinstance(message, Busy | Context):
+            return
+        recent = self._recent
+        recent.append((line, message))
+        edge = line.offset - WINDOW
+        while recent[0][0].offset < edge:
+            recent.popleft()
+
+    def keep(self, openings: Iterable[Opening]) -> None:
+        """Copy what stands before each of these records."""
+        for opening in openings:
+            stream, row = opening.stream, opening.row
+            key = (stream.run, stream.process, stream.rank, opening.check, opening.pool)
+            kept = self.kept.setdefault(key, [])
+            if self._copies >= MOST_COPIES and kept and row.offset - self._copied_at.get(key, 0) < WINDOW:
+                continue
+            self._copies += 1
+            self._copied_at[key] = row.offset
+            if len(kept) >= MOST_KEPT:
+                kept.pop()
+            kept.append(self._before(opening))
+
+    def _before(self, opening: Opening) -> Around:
+        stream, row = opening.stream, opening.row
+        events: list[Event] = []
+        checks: deque[Seen] = deque(maxlen=CHECKS)
+        for line, message in self._recent:
+            if line.offset > row.offset or line.offset < row.offset - WINDOW:
+                continue
+            if isinstance(message, Context):
+                text = line.text[:LONGEST_TEXT]
+                head = (line.number, line.offset, line.process, line.rank, line.time)
+                events.append(Event(*head, message.kind, message.values, text))
+            elif line.number < row.line and line.process == stream.process and line.rank == stream.rank:
+                for pool in message.pools:
+                    terms = tuple(pool.terms.get(name) for name in TERMS)
+                    checks.append(Seen(line.number, pool.pool, pool.total, terms))
+        return Around(row.line, events, list(checks))
