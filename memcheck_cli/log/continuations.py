@@ -13,10 +13,18 @@ from memcheck_cli.log.reports import exact_pool, read_exact, torn
 _PART_FORMS = (*pool_lines.PARTS, *foreign.FORK_PARTS)
 _POOL_STARTS = tuple({f"{form.names[0]}=" for form in pool_lines.POOL_LINES if not form.is_labelled})
 _NOTE_LINES = tuple(form for form in NOTES if form.id in CONTINUATIONS)
+_MISMATCH = " pool size mismatch: "
+_STARTS = (
+    "[",
+    *_POOL_STARTS,
+    *(form.body.start for form in (*_PART_FORMS, *foreign.EXACT_POOL_LINES) if form.body.start),
+)
 
 
 def read_continuation(text: str) -> Message | None:
     """A line without prefix that may belong to a report before it."""
+    if not text.startswith(_STARTS) and _MISMATCH not in text[:60]:
+        return None
     label = LABEL.match(text)
     if label is not None and label.end() == len(text):
         return PoolParts("I-empty", {}, {}, label[1]) if label[1] in POOLS else None
@@ -28,7 +36,7 @@ def read_continuation(text: str) -> Message | None:
         if text.startswith(form.body.start):
             return _read_parts(form, text)
     for form in foreign.EXACT_POOL_LINES:
-        if text.startswith(form.body.start) and (form.body.start or " pool size mismatch: " in text[:60]):
+        if text.startswith(form.body.start) and (form.body.start or _MISMATCH in text[:60]):
             values = form.body.read(text)
             if values is not None:
                 return PoolLine(form.id, exact_pool(form, values))

@@ -24,6 +24,9 @@ _NO_MARKS: frozenset[str] = frozenset()
 _TERMS = frozenset(TERMS)
 _TOTAL_AND_TERMS = frozenset({"total", *TERMS})
 
+# A word cut short by the line's end must not pass for another word.
+_CUT_WORDS = frozenset(word[:end] for word in ("True", "False", "None", "set()") for end in range(1, len(word)))
+
 # Other printed names of a term, for labelled texts that call it so.
 _ALIASES = {"total_size": "total"} | {f"{term}_size": term for term in TERMS}
 
@@ -104,6 +107,8 @@ def _fill(form: Dialect, label: str | None, pairs: Sequence[tuple[str, Value]]) 
             if type(value) is not int:
                 return Damage(f"{name} is no number", label)
             terms[field] = value
+        elif isinstance(value, str) and value in _CUT_WORDS:
+            return Damage(f"the value of {name} is cut", label)
         else:
             extra[name] = value
     marks = form.marks

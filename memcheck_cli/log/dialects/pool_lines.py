@@ -41,7 +41,10 @@ POOL_LINES = (
         "pool",
         "",
         messages.POOL_SHORT,
-        ("[swa]  total=10808064, available=10807552, evictable=1024, protected=0",),
+        (
+            "[swa] total=10808064, available=10807552, evictable=1024, protected=0",
+            "[swa]  total=10808064, available=10807552, evictable=1024, protected=0",
+        ),
         FIVE,
     ),
     Dialect(

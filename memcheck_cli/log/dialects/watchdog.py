@@ -28,7 +28,10 @@ WATCHDOG = (
         "watchdog",
         "",
         Template("Watchdog timeout (self.watchdog_timeout={timeout:float})"),
-        ("[2025-05-30 03:05:44 TP0] Watchdog timeout (self.watchdog_timeout=300)",),
+        (
+            "[2025-05-30 03:05:44 TP0] Watchdog timeout (self.watchdog_timeout=300.0)",
+            "[2025-05-30 03:05:44 TP0] Watchdog timeout (self.watchdog_timeout=300)",
+        ),
     ),
     Dialect(
         "watchdog-crashed",
