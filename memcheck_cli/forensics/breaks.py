@@ -23,7 +23,7 @@ class Break:
     row: the broken record; witness: the last balanced record of that stream and pool before it, or None. total and
     delta may differ from the row's where the total was not printed. series_breaks: records of the series that break.
     event: number shared by the breaks that are one event seen by several ranks. steps: every change of the delta as
-    (row, delta), first to last, at most as many as the ledger keeps. asserted: the line of the server's own assertion
+    (row, delta), first to last, at most as many as the ledger keeps. last: the last record of the series. asserted: the line of the server's own assertion
     that repeats it, or None.
     """
 
@@ -47,6 +47,7 @@ class Break:
     asserted: int | None = None
     total_from: str | None = None
     steps: list[tuple[Row, int]] = field(default_factory=list)
+    last: Row | None = None
 
     @property
     def iteration(self) -> int | None:
@@ -271,6 +272,7 @@ class _Judge:
         found.steps = [
             (s.first, self.delta(s, series, total)) for s in series.segments if s.first.line >= first.first.line
         ]
+        found.last = series.segments[-1].last
         found.asserted = self.asserted_line(series.pool, found)
         if check == "busy" and first.first.iteration is not None:
             found.from_end = first.first.iteration - self.stream.checks
@@ -424,6 +426,7 @@ class _Judge:
         found.series_breaks = sum(s.count for s in broken)
         found.last_delta = series.segments[-1].balance
         found.steps = [(s.first, s.balance) for s in series.segments if s.first.line >= segment.first.line]
+        found.last = series.segments[-1].last
         self.out.breaks.append(found)
         self.count("req", found.series_breaks)
 
