@@ -41,5 +41,8 @@ def truth(token: str) -> bool | None:
 
 
 def without_cut_end(text: str) -> str:
-    """`text` without its last token, which may be a piece: for a line that was cut at its end."""
-    return text[: max(text.rfind(" "), text.rfind("="), text.rfind(","), text.rfind("'"), text.rfind('"')) + 1]
+    """`text` of a line that was cut, without the number or word at its end, which may be a piece. A bracket, a comma or
+    a quote at the end closes what stands before it, so nothing is left out then."""
+    if not text or not (text[-1].isalnum() or text[-1] in "._+-"):
+        return text
+    return text[: max(text.rfind(mark) for mark in " =,'\"(") + 1]

@@ -82,4 +82,4 @@ def read_unwrapped(unwrapped: Unwrapped) -> tuple[Line, Message | None]:
         unwrapped.captured,
     )
     message = read_message(text, prefixed)
-    return line, message if message is not None else read_context(text, prefixed)
+    return line, message if message is not None else read_context(text, prefixed, unwrapped.whole)

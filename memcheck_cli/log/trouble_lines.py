@@ -90,7 +90,9 @@ def read_flush(text: str) -> Context | None:
 
 def read_hicache(text: str) -> Context | None:
     """A line of the hierarchical cache."""
-    if text.startswith("Hierarchical cache") and "cleared successfully!" in text[:80]:
+    if not text.startswith(("Hierarchical cache", "HiCache")):
+        return None
+    if "cleared successfully!" in text[:80]:
         return Context("hicache-cleared", "hicache", {"what": "cleared"})
     return Context("hicache", "hicache", {"text": text[:LONGEST_TEXT]})
 

@@ -1,4 +1,4 @@
-"""Context lines: every text of every release is read, nothing else is, and damage never becomes a value."""
+"""Context lines (`context` and the `*_lines` modules it asks): every text is read, nothing else is, damage is no value."""
 
 # ruff: noqa: E501 - whole log lines stand on one line
 from __future__ import annotations
@@ -485,6 +485,16 @@ def test_the_last_number_of_a_broken_off_line_is_no_value() -> None:
     found = read_context("max_total_num_tokens=4096, chunked_prefill_size=25", True)
     assert found is not None and dict(found.values) == {"max_total_num_tokens": 4096}
     assert read_context("KV cache pool is full. Retract requests. #retracted_reqs: 1", True, whole=False) is None
+
+
+def test_what_a_bracket_closes_is_whole_in_a_cut_line() -> None:
+    for whole in (True, False):
+        found = read_context("server_args=ServerArgs(tp_size=2, page_size=64)", True, whole)
+        assert found is not None and found.values == {"tp_size": 2, "page_size": 64}
+    found = read_context("server_args=ServerArgs(tp_size=2, page_size=64", True, whole=False)
+    assert found is not None and found.values == {"tp_size": 2}
+    found = read_context("$ python -m sglang.launch_server --tp 2 --page-size 6", False, whole=False)
+    assert found is not None and found.values == {"tp_size": 2}
 
 
 def test_options_alone_are_read_only_off_the_server_s_own_lines() -> None:
