@@ -46,7 +46,6 @@ CONTINUATION_TAGS: tuple[bytes, ...] = (
     b"total=",
     b"able_size",
     b"able_token_size=",
-    b" pool size mismatch: ",
     b" != ",
     b"expected=",
     b"_items",

@@ -22,7 +22,7 @@ _PLAIN = re.compile(
 _HEAD = re.compile(rf"({_NAME})=(?=[\[{{('\"])", re.ASCII)
 _NUMBERS = re.compile(r"[\[{(]((?:-?[0-9]{1,18}, )*+-?[0-9]{1,18},?)[\]})]", re.ASCII)
 _TOKEN = re.compile(
-    r"\s*+(?:([\[{(])|([\]})])|([,:])|(-?[0-9]+(?![0-9A-Za-z_.]))|(-?[0-9]{1,18}\.[0-9]{1,18})"
+    r"\s*+(?:((?:-?[0-9]{1,18}, )++)|([\[{(])|([\]})])|([,:])|(-?[0-9]+(?![0-9A-Za-z_.]))|(-?[0-9]{1,18}\.[0-9]{1,18})"
     r"|'([^'\\]*+)'|\"([^\"\\]*+)\"|([A-Za-z_][A-Za-z0-9_.]*+))",
     re.ASCII,
 )
@@ -89,7 +89,12 @@ def read_literal(text: str, start: int) -> tuple[Value, int] | None:
         if match is None:
             return None
         at = match.end()
-        opens, closes, mark, number, broken, single, double, word = match.groups()
+        many, opens, closes, mark, number, broken, single, double, word = match.groups()
+        if many:
+            if filled or not open_:
+                return None
+            open_[-1][1].extend(map(int, many[:-2].split(", ")))
+            continue
         if opens:
             if filled or len(open_) >= MAX_DEPTH:
                 return None

@@ -99,6 +99,11 @@ def read_exact(form: Dialect, text: str, raised: bool, copied: bool, crashed: st
         pool = None if number is None else _SUB_POOLS.get(int(number), f"sub-pool {number}")
         return PageReport(form.id, form.what, pool, int(values["pages"]), sample, raised, copied, crashed)
     if form.kind == "idle":
+        if (
+            "excess" in values
+            and int(values["available"]) + int(values["evictable"]) - int(values["total"]) != values["excess"]
+        ):
+            return torn("the printed excess is not that of the printed numbers", False, form.pool)
         return Idle(form.id, (exact_pool(form, values),), raised, copied, crashed=crashed)
     if form.kind == "requests":
         return RequestPool(form.id, int(values["available"]), None, int(values["total"]), raised, copied)
