@@ -1,6 +1,5 @@
 """Launch flags: the two printed forms, command lines, and damage."""
 
-
 from __future__ import annotations
 
 import time
