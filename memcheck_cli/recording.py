@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import IO
+from typing import Protocol
 
 from memcheck_cli.checker.releases import ReleaseError, held_to
 from memcheck_cli.checker.state import Batch, PoolStats, Request, State
@@ -21,6 +21,12 @@ MAX_LINE = 64 * 1024 * 1024
 
 _MAX_VALUE = 10**18
 _MAX_NAME = 1000
+
+
+class Lines(Protocol):
+    """What a recording is read from: `readline` gives at most that many bytes of the next line, none at the end."""
+
+    def readline(self, limit: int, /) -> bytes: ...
 
 
 class RecordingError(UnreadableError):
@@ -232,7 +238,7 @@ def parse_line(line: bytes) -> object:
         raise ValueError("nested too deeply") from None
 
 
-def read_checks(stream: IO[bytes], name: str) -> Iterator[Check]:
+def read_checks(stream: Lines, name: str) -> Iterator[Check]:
     """The checks of a recording, one at a time; `name` is what errors call the source.
 
     Blank lines are skipped. Raises RecordingError.

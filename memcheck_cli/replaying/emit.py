@@ -46,6 +46,10 @@ class Emitter:
         """The bytes around the message of a record."""
         return self.raw.around(row.line)
 
+    def check(self, stream: Stream, rows: Sequence[tuple[str, Row]], lived_on: bool) -> None:
+        """One whole busy check, empty full line included. lived_on: the server printed a later check."""
+        raise NotImplementedError
+
     def finish(self) -> None:
         """No more checks."""
 
@@ -132,7 +136,7 @@ class Level1(Emitter):
         self._servers: dict[tuple[int, str | None, str], Server] = {}
 
     def check(self, stream: Stream, rows: Sequence[tuple[str, Row]], lived_on: bool) -> None:
-        """One whole check; lived_on: the server printed a later one."""
+        """One whole check: keep its messages, and on a leak print what a server does then."""
         pools = [(pool, row) for pool, row in rows if pool != EMPTY]
         if not pools:
             return

@@ -179,7 +179,7 @@ class LogReplayer:
 
     def _watch(self, stream: Stream, check: str, pool: str, row: Row) -> None:
         """The ledger counted a record."""
-        if check == "busy" and self.record_sink is not None:
+        if check == "busy" and self.record_sink is not None and (not self.ranks or stream.rank in self.ranks):
             self.record_sink(stream, pool, row)
         key = (stream.run, stream.process, stream.rank)
         pending = self._pending.get(key)
@@ -201,7 +201,7 @@ class LogReplayer:
             failed = {pool for pool, row in rows if _asserted(stream, pool, row)}
             last_line = max((row.line for _, row in check.rows), default=0)
             lived = (lived_on or any(page.line > last_line for page in stream.pages[-1:])) and not failed
-            if self.sink is not None:
+            if self.sink is not None and (not self.ranks or stream.rank in self.ranks):
                 self.sink(stream, check.rows, lived)
             words = {pool: self._busy_word(stream, pool, row, failed, lived) for pool, row in rows}
         else:

@@ -6,7 +6,7 @@ A check agrees when the recomputed sizes are the recorded ones. Sizes and counte
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from memcheck_cli.checker.invariant import Verdict
@@ -102,15 +102,25 @@ class RecordingReplay:
         return sum(pool.records for pool in self.pools.values())
 
 
+Keep = Callable[[Check, str, Sizes, Sequence[tuple[PoolCheck, Verdict]], str], None]
+"""Is given each check with rules, sizes, verdicts, and what is wrong with it (or nothing): for `as_test`."""
+
+
 class Replayer:
     """Folds the checks of one recording under `rules` (None: each check's own release)."""
 
     def __init__(
-        self, name: str, rules: str | None = None, changes: Sequence[Change] = (), against: str | None = None
+        self,
+        name: str,
+        rules: str | None = None,
+        changes: Sequence[Change] = (),
+        against: str | None = None,
+        keep: Keep | None = None,
     ) -> None:
         self.result = RecordingReplay(name, rules, what_if=questions(changes))
         if against is not None:
             self.result.against = Against(against)
+        self._keep = keep
         self._servers: dict[tuple[str, bool], Server] = {}
 
     def add_all(self, checks: Iterable[Check]) -> RecordingReplay:
@@ -126,10 +136,13 @@ class Replayer:
         result.releases.add(check.sglang)
         rules = result.rules or check.sglang
         outcome = uncached_sizes(check.state, rules)
-        sizes = self._compare(check, rules, outcome)
+        sizes, wrong = self._compare(check, rules, outcome)
         if sizes is not None:
             result.assumed.update(sizes.assumed)
-            self._judge(check, rules, sizes)
+            judged = self._judge(check, rules, sizes)
+            if self._keep is not None:
+                breaks = [f"pool {pool.pool} is off by {verdict.delta:+d}" for pool, verdict in judged if verdict.leak]
+                self._keep(check, rules, sizes, judged, "; ".join([wrong] * bool(wrong) + breaks))
         if result.against is not None:
             self._part(check, rules, outcome, sizes, result.against)
 
@@ -140,8 +153,9 @@ class Replayer:
             server = self._servers[(rules, hybrid)] = Server(rules, 2, cache="hybrid" if hybrid else "radix")
         return server
 
-    def _compare(self, check: Check, rules: str, outcome: Outcome) -> Sizes | None:
-        """Compare with what SGLang answered. Answers the sizes to judge with, None where there are none."""
+    def _compare(self, check: Check, rules: str, outcome: Outcome) -> tuple[Sizes | None, str]:
+        """Compare with what SGLang answered. Answers the sizes to judge with, None where there are none, and what
+        differs."""
         result = self.result
         place = Place(check.line, check.check)
         if isinstance(outcome, Raises):
@@ -151,11 +165,12 @@ class Replayer:
             came_through = [one for one in outcome.otherwise if _agrees(check, one)]
             if not came_through:
                 self._unknown(f"{outcome.what} in {outcome.function}: {outcome.why}")
-                return None
+                return None, ""
             outcome = came_through[0]
         if isinstance(outcome, NotChecked | NotRecorded):
             self._unknown(outcome.why)
-            return None
+            return None, ""
+        reason = ""
         if check.full_uncached is None:
             self._unknown("the recording does not hold what SGLang answered")
         elif _agrees(check, outcome) and not (reason := self._batches(check, rules, outcome)):
@@ -165,7 +180,7 @@ class Replayer:
             result.disagreements += 1
             if len(result.disagree) < MOST_LISTED:
                 result.disagree.append(Difference(place, _by_pool(outcome), _recorded(check), reason))
-        return outcome
+        return outcome, reason
 
     def _unknown(self, reason: str) -> None:
         self.result.unknown += 1
@@ -196,11 +211,13 @@ class Replayer:
             pools.append(PoolCheck(name, stats.total, stats.terms(uncached or 0, session_held=held)))
         return sorted(pools, key=lambda pool: pool.pool != "full")
 
-    def _judge(self, check: Check, rules: str, sizes: Sizes) -> None:
+    def _judge(self, check: Check, rules: str, sizes: Sizes) -> list[tuple[PoolCheck, Verdict]]:
         result = self.result
+        judged = []
         server = self.server(rules, check.state.hybrid_swa)
         for pool in self.pool_checks(check, rules, sizes):
             verdict = server.judge(pool)
+            judged.append((pool, verdict))
             place = Place(check.line, check.check, pool.pool)
             count = result.pools.setdefault(pool.pool, PoolCount())
             count.records += 1
@@ -209,6 +226,7 @@ class Replayer:
                 result.first_break = (place, verdict, dict(pool.terms), pool.total or 0)
             for question in result.what_if:
                 question.add(place, server, pool, verdict)
+        return judged
 
     def _part(self, check: Check, rules: str, outcome: Outcome, sizes: Sizes | None, against: Against) -> None:
         """Set the other rules beside ours for this check."""

@@ -1,0 +1,158 @@
+"""`memcheck replay`: the checker of any release, run again over recorded numbers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from contextlib import ExitStack
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from memcheck_cli.cli.options import PoolNumber, input_options, output_option
+
+if TYPE_CHECKING:
+    from memcheck_cli.replaying.run import Options, Replay
+    from memcheck_cli.sources import Found
+
+
+@click.command("replay")
+@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.option("--rules", metavar="RELEASE", help="Judge by this SGLang release, e.g. 0.5.12. Default: the log's own.")
+@click.option("--against", metavar="RELEASE", help="Also judge by this one and show where the two part.")
+@click.option("--without", "without_terms", multiple=True, metavar="TERM", help="What if TERM were not summed?")
+@click.option(
+    "--with", "with_terms", multiple=True, metavar="TERM", help="What if TERM were summed (-TERM: subtracted)?"
+)
+@click.option(
+    "--total", "totals", multiple=True, type=PoolNumber(), metavar="POOL=N", help="What if the pool held N tokens?"
+)
+@click.option("--emit", type=click.Choice(["1", "2"]), help="Print what a server at this level would have printed.")
+@click.option("--ring", type=click.IntRange(min=1), metavar="N", help="Messages the ring of --emit 1 holds (1000).")
+@click.option("--as-test", is_flag=True, help="Write a pytest file with the numbers around the first break.")
+@click.option("--rank", "ranks", multiple=True, metavar="RANK", help='Only this rank, e.g. "DP1 TP0"; repeatable.')
+@click.option("--pool", "pools", multiple=True, metavar="POOL", help="Only this pool: full, swa, ...; repeatable.")
+@click.option("--format", "form", type=click.Choice(["terminal", "json"]), default="terminal", show_default=True)
+@output_option
+@click.option("-v", "--verbose", is_flag=True, help="Show every disagreement.")
+@input_options
+def command(
+    paths: tuple[str, ...],
+    rules: str | None,
+    against: str | None,
+    without_terms: tuple[str, ...],
+    with_terms: tuple[str, ...],
+    totals: tuple[tuple[str, int], ...],
+    emit: str | None,
+    ring: int | None,
+    as_test: bool,
+    ranks: tuple[str, ...],
+    pools: tuple[str, ...],
+    form: str,
+    output: str | None,
+    verbose: bool,
+    max_expanded: str | None,
+    max_nesting: int | None,
+) -> int:
+    """Re-run the checker of any release on recorded numbers.
+
+    PATH is a server log or a recording (*.record.jsonl) of any kind that analyze reads; - is stdin. Of a log, every
+    record is judged again and the server's own word set beside it. Of a recording, the uncached sizes are recomputed
+    from the requests.
+
+    \b
+    Examples:
+      memcheck replay server.log --rules 0.5.13 --against 0.5.9
+      memcheck replay server.log --without session_held
+      memcheck replay samples/recorded-swa64.record.jsonl --rules 0.5.9
+      memcheck replay level2.log --emit 1 | memcheck analyze -
+      memcheck replay broken.log --as-test -o test_break.py
+
+    Exit codes: 0 balanced, 1 a record breaks under the rules asked for, 2 wrong use, 3 undecided, 4 unreadable.
+    """
+    from memcheck_cli.errors import UsageError
+    from memcheck_cli.replaying.changes import total_of, with_term, without
+    from memcheck_cli.replaying.logs import release_or_dev
+    from memcheck_cli.replaying.run import Options, replay
+
+    changes = [*map(without, without_terms), *map(with_term, with_terms), *(total_of(*pair) for pair in totals)]
+    if emit is not None and (as_test or form == "json" or without_terms or with_terms):
+        raise UsageError("--emit prints log lines; it goes with neither --as-test, --format json nor what-ifs")
+    if ring is not None and emit != "1":
+        raise UsageError("--ring is the capacity of the ring that --emit 1 prints")
+    bound: dict[str, Any] = {} if ring is None else {"ring_messages": ring}
+    options = Options(
+        rules=None if rules is None else release_or_dev(rules),
+        against=None if against is None else release_or_dev(against),
+        changes=changes,
+        ranks=ranks,
+        pools=pools,
+        emit=None if emit is None else int(emit),
+        as_test=as_test,
+        **bound,
+    )
+    with ExitStack() as stack:
+        binary = stack.enter_context(open(output, "wb")) if output is not None and emit else None  # noqa: PTH123
+        sink = binary or sys.stdout.buffer
+        done = replay(_sources(paths, max_expanded, max_nesting), options, sink.write)
+        sink.flush()
+    for unread in done.unreadable:
+        click.echo(f"memcheck: {unread.name}: {unread.reason}", err=True)
+    if emit is None:
+        _answer(done, options, form, output, verbose)
+    return done.exit_code
+
+
+def _sources(paths: tuple[str, ...], max_expanded: str | None, max_nesting: int | None) -> Iterable[Found]:
+    """The sources behind the paths; a pipe on stdin where none is named."""
+    from memcheck_cli.errors import UsageError
+    from memcheck_cli.sources import Limits, find_sources
+
+    if not paths:
+        if sys.stdin.isatty():
+            raise UsageError("name a log or a recording, or - for stdin")
+        paths = ("-",)
+    given: dict[str, int] = {}
+    if max_expanded is not None:
+        given = dict.fromkeys(("member_bytes", "total_bytes"), _bytes(max_expanded))
+    if max_nesting is not None:
+        given["depth"] = max_nesting
+    return find_sources(paths, limits=Limits(**given), stdin=sys.stdin.buffer)
+
+
+def _bytes(text: str) -> int:
+    """`100GB`, `512 MiB` or a number of bytes. Raises UsageError."""
+    from memcheck_cli.errors import UsageError
+
+    number = text.strip().rstrip("BbIiKkMmGgTt ")
+    unit = text.strip()[len(number) :].strip().lower().rstrip("b").rstrip("i")
+    if not (number.isascii() and number.isdigit()) or len(number) > 15 or unit not in ("", "k", "m", "g", "t"):
+        raise UsageError(f"--max-expanded {text!r} is no size, for example 100GB")
+    return int(number) << (10 * ("kmgt".index(unit) + 1) if unit else 0)
+
+
+def _answer(done: Replay, options: Options, form: str, output: str | None, verbose: bool) -> None:
+    if options.as_test and done.test is None:
+        click.echo("memcheck: nothing breaks and nothing disagrees, so there is no test to write", err=True)
+        return
+    if output is None:
+        _write(done, options, form, verbose, sys.stdout)
+        return
+    with open(output, "w", encoding="utf-8") as file:  # noqa: PTH123
+        _write(done, options, form, verbose, file)
+
+
+def _write(done: Replay, options: Options, form: str, verbose: bool, file: IO[str]) -> None:
+    if options.as_test:
+        file.write(done.test or "")
+    elif form == "json":
+        import json
+
+        from memcheck_cli.render.replay_json import document
+
+        json.dump(document(done, options), file, ensure_ascii=False, indent=1)
+        file.write("\n")
+    else:
+        from memcheck_cli.render.replay import print_replay
+
+        print_replay(done, options, file, verbose)

@@ -1,0 +1,174 @@
+"""The replay for a person at a terminal: what the rules say, where the server said otherwise, and the what-ifs."""
+
+from __future__ import annotations
+
+from typing import IO
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from memcheck_cli.checker.invariant import Verdict
+from memcheck_cli.render.console import console_for
+from memcheck_cli.render.replay_json import plain_breaks, rules_of, word
+from memcheck_cli.render.safe import safe
+from memcheck_cli.replaying.changes import WhatIf
+from memcheck_cli.replaying.logs import LogPlace, LogReplay
+from memcheck_cli.replaying.recordings import Difference, Place, RecordingReplay
+from memcheck_cli.replaying.run import BALANCED, BROKEN, Options, Replay
+
+STYLES = {BROKEN: "bold red", BALANCED: "bold green"}
+SHOWN = 5
+SHOWN_SOURCES = 20
+
+
+def print_replay(replay: Replay, options: Options, output: IO[str], verbose: bool = False) -> None:
+    """Print the whole answer."""
+    with console_for(output) as console:
+        head = Text(replay.verdict.upper(), style=STYLES.get(replay.verdict, "bold yellow"))
+        console.print(head.append(Text(f"  {_headline(replay)}", style="default not bold")))
+        shown = replay.results if verbose else replay.results[:SHOWN_SOURCES]
+        for result in shown:
+            _print_result(console, result, options, verbose)
+        if len(shown) < len(replay.results):
+            console.print(f"… and {len(replay.results) - len(shown)} more sources (-v shows them)")
+
+
+def _headline(replay: Replay) -> str:
+    records = sum(result.records for result in replay.results)
+    if not records:
+        return "no record of the checker and no recording was found."
+    breaks = sum(plain_breaks(result) for result in replay.results)
+    changed = [result.what_if[-1].breaks for result in replay.results if result.what_if]
+    said = f"{_count(breaks, 'record breaks', 'records break')} by the rules"
+    return f"{said}, {sum(changed)} with the changes." if changed else f"{said}."
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number or 'no'} {one if number in (0, 1) else many}"
+
+
+def _indent(console: Console, text: str, by: int = 2, style: str = "") -> None:
+    console.print(Padding(Text(text, style=style), (0, 0, 0, by)))
+
+
+def _print_result(console: Console, result: LogReplay | RecordingReplay, options: Options, verbose: bool) -> None:
+    console.print()
+    what = "checks" if isinstance(result, RecordingReplay) else "records"
+    rules = " and ".join(sorted(rules_of(result))) or options.rules or "no release"
+    told = "" if options.rules else " (the newest that fits)" if isinstance(result, LogReplay) else " (as recorded)"
+    console.print(Text(safe(result.name), style="bold"))
+    if result.error is not None:
+        _indent(console, f"reading ended early: {safe(result.error, 300)}", style="yellow")
+    _indent(console, f"{result.records} {what} by the rules of {safe(rules)}{told if result.records else ''}")
+    _indent(
+        console,
+        f"agree {result.agree}, disagree {result.disagreements}, unknown {result.unknown}"
+        + (": the server's word beside ours" if isinstance(result, LogReplay) else ": the recorded sizes beside ours"),
+    )
+    if isinstance(result, LogReplay):
+        for reason, number in list(result.unknown_reasons.items())[: None if verbose else SHOWN]:
+            _indent(console, f"unknown {number}: {safe(reason, 300)}", 4)
+        _print_first_log_break(console, result)
+        lines = [(f"line {one.place.line}, {_log_place(one.place)}", reason) for one, reason in result.disagree]
+    else:
+        if result.unknown_reason is not None:
+            _indent(console, f"unknown {result.unknown}: {safe(result.unknown_reason, 300)}", 4)
+        if result.assumed:
+            names = ", ".join(sorted(result.assumed))
+            _indent(console, f"not recorded, taken as absent: {names}", 4)
+        _print_first_recorded_break(console, result)
+        lines = [(f"line {one.place.line}, check {one.place.iteration}", one.reason) for one in result.disagree]
+    if lines:
+        _indent(console, "Disagreements", style="bold")
+        shown = lines if verbose else lines[:SHOWN]
+        for place, reason in shown:
+            _indent(console, f"{place}: {safe(reason, 400)}", 4)
+        if result.disagreements > len(shown):
+            _indent(console, f"… and {result.disagreements - len(shown)} more (-v shows them)", 4)
+    _print_against(console, result, rules)
+    for question in result.what_if:
+        _print_what_if(console, question)
+
+
+def _log_place(at: LogPlace) -> str:
+    run = f", run {at.run}" if at.run > 1 else ""
+    process = f" of {safe(at.process, 60)}" if at.process else ""
+    rank = "" if at.rank == "-" else f" on {safe(at.rank, 60)}"
+    when = "idle report" if at.check == "idle" else f"iteration {at.iteration}" if at.iteration else "assertion alone"
+    return f"pool {safe(at.pool, 40)}{rank}{process}{run}, {when}"
+
+
+def _off(verdict: Verdict, total: int | None) -> str:
+    off = f"{word(verdict)} of {verdict.delta:+d}" if verdict.delta else "reported although it balances"
+    return f"{off} (accounted {verdict.accounted}, total {total})"
+
+
+def _print_first_log_break(console: Console, result: LogReplay) -> None:
+    first = result.first_break
+    if first is None or first.ours is None:
+        return
+    place = f"{_log_place(first.place)}, line {first.place.line}"
+    said = f"First break: {place}: {_off(first.ours, first.pool.total)}; the server: {first.server}."
+    _indent(console, said, style="red")
+
+
+def _print_first_recorded_break(console: Console, result: RecordingReplay) -> None:
+    if result.first_raise is not None:
+        place, dead = result.first_raise
+        may = "may die" if dead.possible else "dies"
+        said = (
+            f"These rules: the check {may} at check {place.iteration} (line {place.line}) with {dead.what}: {dead.why}."
+        )
+        _indent(console, safe(said, 400), style="yellow")
+    if result.first_break is None:
+        return
+    at, verdict, _, total = result.first_break
+    said = f"First break: pool {at.pool}, check {at.iteration}, line {at.line}: {_off(verdict, total)}."
+    _indent(console, safe(said, 400), style="red")
+
+
+def _print_against(console: Console, result: LogReplay | RecordingReplay, rules: str) -> None:
+    other = result.against
+    if other is None:
+        return
+    ours = _stop(other.stops_ours, rules)
+    theirs = _stop(other.stops, other.rules)
+    _indent(console, f"{theirs}, {ours}." if theirs != ours else f"{theirs}.")
+    if other.first is None:
+        _indent(console, "The two rules part nowhere.", 4)
+        return
+    many = _count(other.differ, "record", "records")
+    if isinstance(other.first, Difference):
+        one = other.first
+        said = f"line {one.place.line}, check {one.place.iteration}: {one.reason}"
+    else:
+        at, mine, against = other.first
+        said = f"line {at.line}, {_log_place(at)}: {mine} by {rules}, {against} by {other.rules}"
+    _indent(console, safe(f"They part on {many}, first on {said}.", 500), 4)
+
+
+def _stop(at: tuple[Place, str] | tuple[LogPlace, str] | None, rules: str) -> str:
+    if at is None:
+        return f"{safe(rules)} would not have stopped at all"
+    place, why = at
+    when = f"iteration {place.iteration}" if place.iteration else "an assertion"
+    return f"{safe(rules)} would have stopped at {when} (line {place.line}: {safe(why)})"
+
+
+def _print_what_if(console: Console, question: WhatIf) -> None:
+    label = safe(question.label, 200)
+    if question.first is None:
+        said = f"What if {label}: nothing breaks"
+    else:
+        at, verdict = question.first
+        assert isinstance(at, LogPlace | Place)
+        when = f"iteration {at.iteration}" if at.iteration else "an idle report or assertion"
+        off = f"{word(verdict)} of {verdict.delta:+d}"
+        said = f"What if {label}: first break at {when}, pool {safe(at.pool or '')}, line {at.line}: {off}"
+    if question.before:
+        cured = f"{question.cured} of {_count(question.before, 'break', 'breaks')} gone, {question.new} new"
+        said += f"; {cured}: {'explains every break' if question.explains else 'does not explain every break'}"
+    elif question.breaks:
+        said += f"; {_count(question.new, 'record breaks', 'records break')} only then"
+    _indent(console, said + ".")

@@ -1,0 +1,212 @@
+"""Replay of everything that the paths of a command line name: recordings and logs, told apart by their first line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from memcheck_cli.checker.invariant import DEV_SWA, TERMS, equation
+from memcheck_cli.checker.server import RING_MESSAGES
+from memcheck_cli.errors import UnreadableError, UsageError
+from memcheck_cli.recording import MAX_LINE, is_recording_line, read_checks
+from memcheck_cli.replaying.as_test import RecordingWindow, Window, log_test, recording_test
+from memcheck_cli.replaying.changes import Change
+from memcheck_cli.replaying.emit import Emitter, Level1, Level2
+from memcheck_cli.replaying.logs import LogReplay, LogReplayer
+from memcheck_cli.replaying.raw_lines import RawLines
+from memcheck_cli.replaying.recordings import RecordingReplay, Replayer
+from memcheck_cli.sources import Skipped, Source, Unreadable
+
+BALANCED, BROKEN, UNDECIDED = "balanced", "broken", "undecided"
+EXIT_CODES = {BALANCED: 0, BROKEN: 1, UNDECIDED: 3}
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to replay by. rules, against: releases (or `dev`), None for the one each source came from.
+
+    changes: what-ifs. ranks, pools: only these, of logs. emit: level 1 or 2, None for neither. ring_messages: capacity
+    of the emitted ring. as_test: write a test around the first break.
+    """
+
+    rules: str | None = None
+    against: str | None = None
+    changes: Sequence[Change] = ()
+    ranks: Sequence[str] = ()
+    pools: Sequence[str] = ()
+    emit: int | None = None
+    ring_messages: int = RING_MESSAGES
+    as_test: bool = False
+
+
+Result = LogReplay | RecordingReplay
+
+
+@dataclass(slots=True)
+class Replay:
+    """The replay of all sources, in their order. unreadable: names and reasons. test: the test file asked for."""
+
+    results: list[Result]
+    unreadable: list[Unreadable]
+    test: str | None = None
+
+    @property
+    def verdict(self) -> str:
+        """`broken` where a record breaks under the rules (and changes) asked for, `undecided` where none was judged."""
+        broken = any(result.broken if isinstance(result, LogReplay) else result.breaks for result in self.results)
+        if broken:
+            return BROKEN
+        return BALANCED if any(result.decided for result in self.results) else UNDECIDED
+
+    @property
+    def exit_code(self) -> int:
+        """What the process ends with: by verdict, or 4 where nothing could be read."""
+        if self.unreadable and not any(result.records or not result.error for result in self.results):
+            return 4
+        return EXIT_CODES[self.verdict]
+
+
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes | None: ...
+
+
+class Ahead:
+    """A stream that can be looked at before it is read."""
+
+    def __init__(self, stream: _Readable) -> None:
+        self._stream = stream
+        self._head = b""
+
+    def is_recording(self) -> bool:
+        """Whether the stream begins with a line of a recording."""
+        start = 0
+        while start == len(self._head) and start < _BLOCK and self._fill():
+            start = len(self._head) - len(self._head.lstrip(b"\xef\xbb\xbf \t\r\n"))
+        if self._head[start : start + 1] != b"{":
+            return False
+        while (end := self._head.find(b"\n", start)) < 0 and len(self._head) < MAX_LINE and self._fill():
+            pass
+        return is_recording_line(self._head[start : end if end >= 0 else None])
+
+    def _fill(self) -> bool:
+        block = self._stream.read(_BLOCK) or b""
+        self._head += block
+        return bool(block)
+
+    def read(self, size: int) -> bytes:
+        """At most `size` bytes; none at the end."""
+        if self._head:
+            block, self._head = self._head[:size], self._head[size:]
+            return block
+        return self._stream.read(size) or b""
+
+    def readline(self, limit: int) -> bytes:
+        """The next line, at most `limit` bytes of it."""
+        pieces: list[bytes] = []
+        left = limit
+        while left > 0:
+            block = self._head or self._stream.read(_BLOCK) or b""
+            end = min(block.find(b"\n") + 1 or len(block), left)
+            pieces.append(block[:end])
+            self._head = block[end:]
+            left -= end
+            if not block or pieces[-1].endswith(b"\n"):
+                break
+        return b"".join(pieces)
+
+
+def replay(
+    found: Iterable[Source | Unreadable | Skipped], options: Options, write: Callable[[bytes], object]
+) -> Replay:
+    """Replay every source. `write` takes what `options.emit` prints. Raises UsageError where options do not fit."""
+    done = Replay([], [])
+    for source in found:
+        if isinstance(source, Unreadable):
+            done.unreadable.append(source)
+        elif isinstance(source, Source):
+            result, test = _replay_source(source, options, write)
+            done.results.append(result)
+            if result.error is not None:
+                done.unreadable.append(Unreadable(source.name, result.error))
+            done.test = done.test or test
+    return done
+
+
+def _replay_source(source: Source, options: Options, write: Callable[[bytes], object]) -> tuple[Result, str | None]:
+    try:
+        stream = Ahead(source.open())
+        recording = stream.is_recording()
+    except (UnreadableError, OSError) as error:
+        return LogReplay(source.name, error=_reason(error)), None
+    if recording:
+        return _replay_recording(source.name, stream, options)
+    return _replay_log(source.name, stream, options, write)
+
+
+def _reason(error: UnreadableError | OSError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _replay_recording(name: str, stream: Ahead, options: Options) -> tuple[Result, str | None]:
+    if options.emit is not None:
+        raise UsageError(f"{name}: --emit needs a server log: a recording has no lines to print again")
+    window = RecordingWindow() if options.as_test else None
+    keep = window.add if window is not None else None
+    replayer = Replayer(name, options.rules, options.changes, options.against, keep)
+    try:
+        replayer.add_all(read_checks(stream, name))
+    except (UnreadableError, OSError) as error:
+        replayer.result.error = _reason(error).removeprefix(f"{name}:")
+    test = recording_test(window, name) if window is not None else None
+    return replayer.result, test
+
+
+def _replay_log(
+    name: str, stream: Ahead, options: Options, write: Callable[[bytes], object]
+) -> tuple[Result, str | None]:
+    reader = RawLines()
+    emitter: Emitter | None = None
+    if options.emit == 1:
+        emitter = Level1(reader, write, options.ring_messages)
+    elif options.emit == 2:
+        emitter = Level2(reader, write)
+    window = Window() if options.as_test else None
+    replayer = LogReplayer(
+        name,
+        rules=options.rules,
+        against=options.against,
+        changes=options.changes,
+        ranks=options.ranks,
+        pools=options.pools,
+        sink=emitter.check if emitter is not None else None,
+        record_sink=emitter.record if isinstance(emitter, Level2) else None,
+        judged=window.judged if window is not None else None,
+    )
+    if emitter is not None:
+        emitter.replayer = replayer
+    try:
+        while block := stream.read(_BLOCK):
+            for line, message in reader.feed(block):
+                replayer.fold(line, message)
+    except (UnreadableError, OSError) as error:
+        replayer.result.error = _reason(error)
+    for line, message in reader.finish():
+        replayer.fold(line, message)
+    result = replayer.finish()
+    result.lines = reader.lines
+    if emitter is not None:
+        emitter.finish()
+    return result, log_test(window, name, _summed(window)) if window is not None else None
+
+
+def _summed(window: Window) -> Sequence[str]:
+    """The terms that the rules of the break's record sum."""
+    if window.broken is None:
+        return TERMS
+    place = window.broken.place
+    if place.check == "idle":
+        return TERMS
+    row = equation(window.broken.rules) if window.broken.rules != "dev" else DEV_SWA
+    return row.summed if row is not None else TERMS
