@@ -6,8 +6,8 @@
 
 Every round runs memcheck and each yardstick once, in turn, so that a machine whose speed drifts drifts for all of
 them; a ratio is the median over the rounds of memcheck's figure by the yardstick's. Whole processes are measured,
-start-up included. Wall is elapsed time, CPU the user and system time of the process and the children it waited for, RSS the
-largest resident set of any one of them. A yardstick that is not installed is left out and named.
+start-up included. Wall is elapsed time, CPU the user and system time of the process and the children it waited for,
+RSS the largest resident set of any one of them. A yardstick that is not installed is left out and named.
 """
 
 from __future__ import annotations
