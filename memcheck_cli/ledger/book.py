@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from memcheck_cli.ledger.peers import Peers
 from memcheck_cli.ledger.rows import NO_MARKS, Row, Segment, Series, accounted
 from memcheck_cli.ledger.runs import Run
 from memcheck_cli.ledger.stream import EMPTY, Asserted, Page, Stream, Watcher
+from memcheck_cli.ledger.stretch import Stretch
 from memcheck_cli.log.lines import read_message, settle_bare
 from memcheck_cli.log.records import (
     TERMS,
@@ -180,6 +181,35 @@ class Ledger:
             self._unnumbered(line, message)
         elif isinstance(message, PoolLine):
             self.watchdog_pools += 0 if line.process in self._reports else 1
+
+    def takes(self, streams: Iterable[tuple[str | None, str]]) -> bool:
+        """Whether stretches of these streams may be taken now: they are known, no dumps, and nobody watches."""
+        if self.watcher is not None or self.wants_every_line:
+            return False
+        for process, rank in streams:
+            stream = self.streams.get((self.run_number(process), process, rank))
+            if stream is None or not stream.burst.over or not stream.checks:
+                return False
+        return True
+
+    def peered(self, process: str | None, rank: str) -> bool:
+        """Whether the records of a stream are still compared with those of its peers."""
+        stream = self.streams.get((self.run_number(process), process, rank))
+        return stream is not None and stream.peers is not None and not stream.peers.idle
+
+    def take(self, stretch: Stretch) -> None:
+        """A stretch of busy records of streams that it `takes`."""
+        groups = []
+        openings = []
+        for part in stretch:
+            stream = self.stream_of(part.process, part.rank)
+            openings += [Opening(stream, "busy", *entry) for entry in stream.take(part)]
+            self.records += sum(pool.records for pool in part.pools)
+            if stream.peers is not None and stream.peers not in groups:
+                groups.append(stream.peers)
+        self.openings += sorted(openings, key=lambda opening: opening.row.offset)
+        for group in groups:
+            group.compare()
 
     def finish(self) -> None:
         """No more lines."""

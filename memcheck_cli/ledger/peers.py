@@ -90,7 +90,7 @@ class _Trail:
             self.sights = [sight for sight in self.sights if sight.offset >= before]
         if self.columns is not None:
             keep = int(self.columns[2].searchsorted(before))
-            self.columns = tuple(column[keep:] for column in self.columns) if keep < len(self.columns[0]) else None  # type: ignore[assignment]
+            self.columns = tuple(column[keep:] for column in self.columns) if keep < len(self.columns[0]) else None
 
     def as_columns(self) -> tuple[Any, Any, Any, Any]:
         """All of it as arrays."""
@@ -120,7 +120,7 @@ class _Trail:
         """All of it, one by one."""
         if self.columns is not None:
             for numbers in zip(*(column.tolist() for column in self.columns), strict=True):
-                yield Sight(*numbers, None)
+                yield Sight(numbers[0], numbers[1], numbers[2], numbers[3], None)
         yield from self.sights
 
 
@@ -256,7 +256,7 @@ class Group:
             return
         keep = ~found
         trail.sights = []
-        trail.columns = tuple(column[keep] for column in theirs) if keep.any() else None  # type: ignore[assignment]
+        trail.columns = tuple(column[keep] for column in theirs) if keep.any() else None
 
     def _doubt(
         self,

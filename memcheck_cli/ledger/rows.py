@@ -6,7 +6,7 @@ Of a healthy log the ledger keeps one segment a series, so its memory does not g
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from memcheck_cli.log.records import TERMS, Value
@@ -44,6 +44,8 @@ class Row(NamedTuple):
 
 
 NO_MARKS: frozenset[str] = frozenset()
+Combination = tuple[tuple[str, int], ...]
+"""A signed sum of extra terms: names in order, each with +1 or -1."""
 _PROTECTED = TERMS.index("protected")
 
 
@@ -103,7 +105,7 @@ class Series:
         # Findings of single rows, kept at their first occurrence: kind -> (row, detail)
         self.oddities: dict[str, tuple[Row, str]] = {}
         # Signed combinations of extra terms that close every row so far; None before the first extra term.
-        self.combinations: set[tuple[tuple[str, int], ...]] | None = None
+        self.combinations: set[Combination] | None = None
         self.extra_names: tuple[str, ...] = ()
         self.unbalanced = 0
 
@@ -118,10 +120,10 @@ class Series:
         else:
             balance -= total
             if total != self.first_total:
-                self._total_seen(row, total)
+                self.saw_total(row, total)
             for name, value in zip(TERMS, row.terms, strict=True):
                 if value is not None and not 0 <= value <= total:
-                    self._odd_term(row, name, value, total)
+                    self.saw_odd_term(row, name, value, total)
         status = "" if not marks else _status(marks)
         if (balance and status != "tolerated") or status == "reported":
             self.unbalanced += 1
@@ -149,13 +151,15 @@ class Series:
             self.dropped[key] = self.dropped.get(key, 0) + gone.count
         return balance != 0 or status == "reported"
 
-    def _total_seen(self, row: Row, total: int) -> None:
+    def saw_total(self, row: Row, total: int) -> None:
+        """A record with another total than the ones before."""
         if self.first_total is None:
             self.first_total = total
         else:
             self.oddities.setdefault("total-changed", (row, f"total was {self.first_total}, here it is {total}"))
 
-    def _odd_term(self, row: Row, name: str, value: int, total: int) -> None:
+    def saw_odd_term(self, row: Row, name: str, value: int, total: int) -> None:
+        """A record with a term below zero or above its total."""
         if value < 0:
             self.oddities.setdefault("negative-term", (row, f"{name} is {value}: a count below zero is impossible"))
         else:
@@ -169,17 +173,29 @@ class Series:
             for name, value in (row.extra or {}).items()
             if isinstance(value, int) and not isinstance(value, bool) and name not in NO_SLOTS
         }
+        self._open_combinations(numbers, self.unbalanced - (1 if balance else 0))
+        self.combinations = {
+            c for c in self.combinations or () if balance + sum(sign * numbers.get(name, 0) for name, sign in c) == 0
+        }
+
+    def keep_closing(self, names: Iterable[str], closing: set[Combination] | None, unbalanced: int) -> None:
+        """The same for many rows at once: `closing` are the combinations of `names` that close all of them."""
+        self._open_combinations([name for name in names if name not in NO_SLOTS], self.unbalanced)
+        if closing is None:
+            closing = set() if unbalanced else {()}
+        known = set(names)
+        self.combinations = {
+            c for c in self.combinations or () if tuple(sorted(t for t in c if t[0] in known)) in closing
+        }
+
+    def _open_combinations(self, names: Iterable[str], unbalanced: int) -> None:
+        """Make room for names not seen before. unbalanced: rows before, which such names cannot have closed."""
         if self.combinations is None:
-            # Rows before the first extra term: only the empty combination, and only if all of them balanced.
-            seen_unbalanced = self.unbalanced - (1 if balance else 0)
-            self.combinations = set() if seen_unbalanced else {()}
-        for name in numbers:
+            self.combinations = set() if unbalanced else {()}
+        for name in names:
             if name not in self.extra_names and len(self.extra_names) < 6:
                 self.extra_names += (name,)
-                self.combinations |= {(*c, (name, sign)) for c in self.combinations for sign in (1, -1)}
-        self.combinations = {
-            c for c in self.combinations if balance + sum(sign * numbers.get(name, 0) for name, sign in c) == 0
-        }
+                self.combinations |= {tuple(sorted((*c, (name, sign)))) for c in self.combinations for sign in (1, -1)}
 
     def explained_by(self) -> tuple[tuple[str, int], ...] | None:
         """The smallest signed combination of extra terms that closes the gap of every row, or None."""

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 from memcheck_cli.ledger.dumps import Burst, Entry
 from memcheck_cli.ledger.peers import Group
 from memcheck_cli.ledger.rows import Row, Series
+from memcheck_cli.ledger.stretch import StreamStretch, take_pool
 
 EMPTY = ""
 """Stands for the pool of an empty full line (an all-SWA model): it opens a check and holds no record."""
@@ -115,6 +116,33 @@ class Stream:
         for entry in self.burst.add(pool, row, opens, _breaks(row), current_form):
             found += self._commit(*entry)
         return found
+
+    def take(self, stretch: StreamStretch) -> list[Entry]:
+        """A stretch of records; only once the burst is over. Answers the records that open a break."""
+        base = self.checks
+        if stretch.joins is not None:
+            if self._open is None or stretch.joins in self._open:
+                base += 1
+                self._open = set()
+            self._open.add(stretch.joins)
+        self.checks = base + stretch.checks
+        self._open = set(stretch.open_after) | (set() if stretch.checks else self._open or set())
+        self._arriving = set(self._open)
+        found: list[Entry] = []
+        for pool in stretch.pools:
+            series = self.busy.get(pool.pool)
+            if series is None:
+                series = self.busy[pool.pool] = Series(pool.pool)
+            found += [(pool.pool, row) for row in take_pool(series, pool, base, self.last_balanced.get(pool.pool))]
+            if pool.last_balanced is not None:
+                balanced = pool.last_balanced
+                self.last_balanced[pool.pool] = balanced._replace(iteration=base + (balanced.iteration or 0))
+            if pool.peers is not None and self.peers is not None:
+                iteration, digest, offset, line = pool.peers
+                self.peers.extend((self.process, self.rank), pool.pool, (iteration + base, digest, offset, line))
+        last_pool, last = stretch.last
+        self.last_busy = (last_pool, last._replace(iteration=base + (last.iteration or 0)))
+        return sorted(found, key=lambda entry: entry[1].offset)
 
     def torn(self) -> None:
         """A torn busy line: it closes the open check."""
