@@ -7,7 +7,6 @@ A blob's `chunks` gives its bytes in order. Those that lie on disk as they are c
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import FileIO
@@ -209,21 +208,35 @@ class PipeBlob(Blob):
         try:
             if self._file is None:
                 self._file = self._opener()
-            read = getattr(self._file, "read1", self._file.read)
-            while True:
-                try:
-                    chunk = read(CHUNK)
-                except BlockingIOError:
-                    chunk = None
-                if chunk is not None:
-                    return bytes(chunk)
-                from select import select
-
-                select([self._file], [], [])  # somebody made the pipe non-blocking
+            chunk = _read_some(self._file)
+            if not chunk and _would_wait(self._file):
+                chunk = _read_some(self._file)
+            return chunk
         except OSError as error:
             raise UnreadableError(os_reason(error)) from error
         except ValueError as error:  # it is closed
             raise UnreadableError(str(error)) from error
+
+
+def _read_some(file: BinaryIO | FileIO) -> bytes:
+    try:
+        return bytes(getattr(file, "read1", file.read)(CHUNK) or b"")
+    except BlockingIOError:
+        return b""
+
+
+def _would_wait(file: BinaryIO | FileIO) -> bool:
+    """Somebody has made the pipe non-blocking, so an empty read is no end yet: wait for bytes, or the end."""
+    try:
+        number = file.fileno()
+    except (OSError, ValueError):
+        return False
+    if os.get_blocking(number):
+        return False
+    from select import select
+
+    select([number], [], [])
+    return True
 
 
 class PackedBlob(Blob):
@@ -254,7 +267,7 @@ class PackedBlob(Blob):
 
     def chunks(self) -> Iterator[bytes]:
         """See `Blob`; also raises when it unfolds beyond a limit."""
-        from memcheck_cli.sources.decompress import decompressed
+        from memcheck_cli.sources.decompress import crc32, decompressed
 
         feed = _Counted(self._inner)
         position = crc = 0
@@ -262,7 +275,7 @@ class PackedBlob(Blob):
             position += len(out)
             self.meter.reached(position, feed.drawn)
             if self._crc is not None:
-                crc = zlib.crc32(out, crc)
+                crc = crc32(out, crc)
             yield out
         if self._size is not None and position != self._size:
             raise UnreadableError(f"damaged: {position:,} bytes instead of {self._size:,}")

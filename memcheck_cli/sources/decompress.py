@@ -15,8 +15,11 @@ from typing import Any, Protocol
 from memcheck_cli.errors import UnreadableError
 
 PIECE = 16 << 10
-"""Compressed bytes that are fed at once. Small, because what is left behind the end of a member is copied."""
-STEP = 256 << 10
+"""Compressed bytes that are fed at once behind the beginning of a member; what is left behind its end is copied each
+time, so with many small members it must be little."""
+LARGE_PIECE = 64 << 10
+"""Compressed bytes that are fed at once further on: long calls, in which another thread can work."""
+STEP = 512 << 10
 """Decompressed bytes that are given out at once, at most."""
 
 _XZ_MEMORY = 256 << 20
@@ -125,7 +128,7 @@ def decompressed(codec: Codec, feed: Feed) -> Iterator[bytes]:
     finally:
         pieces.close()
     if feed.again:
-        slow = _Pieces(feed.chunks(), fine=(pieces.before, pieces.before + PIECE))
+        slow = _Pieces(feed.chunks(), fine=(pieces.before, pieces.before + LARGE_PIECE))
         passed = 0
         try:
             for out in _expanded(codec, codec.exact, slow):
@@ -147,13 +150,14 @@ class _DamageError(Exception):
 
 
 class _Pieces:
-    """Chunks cut into pieces. before: how many bytes stand before the piece in work. fine: a range of offsets in which
-    a piece is one byte."""
+    """Chunks cut into pieces of `size`. before: how many bytes stand before the piece in work. fine: a range of offsets
+    in which a piece is one byte."""
 
     def __init__(self, chunks: Iterator[bytes], fine: tuple[int, int] = (0, 0)) -> None:
         self._chunks = chunks
         self._fine = fine
         self.before = 0
+        self.size = PIECE
 
     def close(self) -> None:
         close = getattr(self._chunks, "close", None)
@@ -165,7 +169,7 @@ class _Pieces:
         for chunk in self._chunks:
             position = 0
             while position < len(chunk):
-                size = PIECE
+                size = self.size
                 if self.before < low:
                     size = min(size, low - self.before)
                 elif self.before < high:
@@ -200,7 +204,9 @@ def _expanded(codec: Codec, new: Callable[[], Decompressor], pieces: _Pieces) ->
                 data = decompressor.unused_data
                 decompressor = new()
                 between = True
+                pieces.size = PIECE
             elif decompressor.needs_input or not (data or out):  # the latter: it makes no way, so do not wait for it
+                pieces.size = LARGE_PIECE
                 break
             else:
                 data = b""
@@ -248,6 +254,15 @@ def _isal() -> Any:
     except ImportError:
         return None
     return igzip_lib
+
+
+def crc32(data: bytes, value: int) -> int:
+    """`zlib.crc32`, several times as fast where ISA-L is installed."""
+    try:
+        from isal import isal_zlib
+    except ImportError:
+        return zlib.crc32(data, value)
+    return isal_zlib.crc32(data, value)
 
 
 class _GzipMember:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import BinaryIO
 
 from memcheck_cli.errors import UnreadableError
@@ -224,7 +225,7 @@ def _in_order(listed: Iterable[Listed], archive: str) -> list[Listed]:
     the archive is unpacked."""
     ordered = sorted(listed, key=lambda item: (item.name == archive, item.name.split("/")))
     result: list[Listed] = []
-    for item, following in zip(ordered, [*ordered[1:], None], strict=True):
+    for item, following in zip_longest(ordered, ordered[1:]):
         if isinstance(item, Entry) and isinstance(following, Entry) and item.name == following.name:
             result.append(Skipped(item.name, "a later member has the same name"))
         else:

@@ -80,20 +80,23 @@ class ChunkStream(io.RawIOBase):
     def read(self, size: int | None = -1, /) -> bytes:
         """See `io.RawIOBase`; `read(-1)` is all there is left."""
         if size is None or size < 0:
-            pieces = []
+            rest = []
             while self._more(wait=True):
-                pieces.append(bytes(self._rest))
+                rest.append(bytes(self._rest))
                 self._rest = memoryview(b"")
-            if not pieces and self._error is not None:
+            if not rest and self._error is not None:
                 raise self._error
-            return b"".join(pieces)
-        if self._rest and (len(self._rest) >= size or not self._fill):
-            taken = bytes(self._rest[:size])
-            self._rest = self._rest[size:]
-            return taken
-        buffer = bytearray(size)
-        got = self.readinto(buffer)
-        return bytes(memoryview(buffer)[:got])
+            return b"".join(rest)
+        pieces: list[memoryview] = []
+        left = size
+        while left and self._more(wait=not pieces or self._fill):
+            taken = self._rest[:left]
+            pieces.append(taken)
+            left -= len(taken)
+            self._rest = self._rest[len(taken) :]
+        if left == size and left and self._error is not None:
+            raise self._error
+        return b"".join(pieces)
 
     def close(self) -> None:
         """Give up whatever the chunks hold open."""

@@ -79,7 +79,7 @@ class _Walker:
         stack = [top]
         while stack:
             path = stack.pop()
-            listed = self._found(path, top=path is top)
+            listed = self._found(path, top)
             if listed is None:
                 try:
                     names = os.listdir(path)
@@ -92,21 +92,25 @@ class _Walker:
             if listed is not None:
                 yield listed
 
-    def _found(self, path: str, *, top: bool) -> Listed | None:
-        """Something that nobody named; None for a directory to be listed."""
+    def _found(self, path: str, top: str) -> Listed | None:
+        """Something below `top` that nobody named, or `top` itself; None for a directory to be listed."""
         name = shown(path)
-        if not top and is_hidden(os.path.basename(path)):
+        if path != top and is_hidden(os.path.basename(path)):
             return Skipped(name, "hidden")
         try:
             status = os.stat(path)
         except OSError as error:
             return Unreadable(name, os_reason(error))
+        if not stat.S_ISDIR(status.st_mode) and not stat.S_ISREG(status.st_mode):
+            return Skipped(name, "a pipe, socket or device")
+        if path != top and os.path.islink(path):
+            if stat.S_ISDIR(status.st_mode):  # it could lead anywhere, and in circles
+                return Skipped(name, "a link to a directory")
+            target = os.path.relpath(os.path.realpath(path), os.path.realpath(top))
+            if not is_hidden(target):  # neither above `top` (`..`) nor passed over below it
+                return Skipped(name, f"a link to {shown(target)}")
         if stat.S_ISREG(status.st_mode):
             return self._file(path, status, direct=False)
-        if not stat.S_ISDIR(status.st_mode):
-            return Skipped(name, "a pipe, socket or device")
-        if not top and os.path.islink(path):  # it could lead anywhere, and in circles
-            return Skipped(name, "a link to a directory")
         return self._repeated((status.st_dev, status.st_ino), name)
 
     def _file(self, path: str, status: os.stat_result, *, direct: bool) -> Listed:

@@ -1,15 +1,16 @@
 """Members of a zip archive.
 
 `zipfile` reads the directory of the archive. The members' data are read here, because `zipfile` unpacks some methods
-without any bound on memory.
+without any bound on memory. Where the directory, which stands at the end, is missing, the members are found by the
+headers before them (`zip_rescue`).
 """
 
 from __future__ import annotations
 
 import io
 import stat
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from memcheck_cli.errors import UnreadableError
 from memcheck_cli.sources.blobs import Blob, DiskBlob, PackedBlob
@@ -19,74 +20,112 @@ from memcheck_cli.sources.entries import Entry, Listed
 from memcheck_cli.sources.interface import Skipped, Unreadable
 from memcheck_cli.sources.names import is_hidden, member_path
 
-if TYPE_CHECKING:
-    from zipfile import ZipInfo
-
+LOCAL_HEADER = b"PK\x03\x04"
+LOCAL_HEADER_SIZE = 30
+_ENCRYPTED = 0x41
+_HAS_END_MARK = 2
 _METHODS = {8: "deflate", 12: "bzip2", 93: "zstd", 95: "xz"}
 _NAMES = {1: "shrink", 6: "implode", 9: "deflate64", 97: "wavpack", 98: "ppmd", 99: "encryption"}
+_DAMAGED = "truncated or damaged zip archive"
+
+
+@dataclass(frozen=True, slots=True)
+class ZipMember:
+    """header: where its local header begins. packed, expanded: bytes; crc and expanded are None where only the data
+    can tell. kind: the file type of its Unix mode, 0 where it has none."""
+
+    name: str
+    header: int
+    flags: int
+    method: int
+    packed: int
+    expanded: int | None
+    crc: int | None
+    kind: int = 0
 
 
 def zip_members(archive: DiskBlob, name: str, budget: Budget, outer: Meter | None) -> Iterator[Listed]:
-    """The members in the order of the archive's directory; the archive itself as unreadable where it has none."""
+    """The members in the order of the archive; and the archive itself as unreadable where its directory is missing."""
     size = archive.length()
     meter = Meter(budget, outer, packed=size)
     try:
-        infos = _directory(archive, size, budget)
+        yield from _listed(archive, _directory(archive, size, budget), name, budget, meter)
     except UnreadableError as error:
+        if str(error) == _DAMAGED:
+            from memcheck_cli.sources.zip_rescue import rescued_members
+
+            try:
+                yield from _listed(archive, rescued_members(archive, size), name, budget, meter)
+            except UnreadableError as another:
+                error = another
         yield Unreadable(name, archive.flaw or str(error))
-        return
-    for info in infos:
-        if info.is_dir():
-            continue
-        path = member_path(_slashed(info.filename))
+
+
+def _listed(
+    archive: DiskBlob, members: Iterable[ZipMember], name: str, budget: Budget, meter: Meter
+) -> Iterator[Listed]:
+    for member in members:
+        path = member_path(_slashed(member.name))
         full = f"{name}/{path}"
-        try:
-            budget.count_member()
-        except UnreadableError as error:
-            yield Unreadable(name, str(error))
-            return
-        kind = stat.S_IFMT(info.external_attr >> 16) if info.create_system == 3 else 0
-        if kind not in (0, stat.S_IFREG):
-            yield Skipped(full, "a link" if kind == stat.S_IFLNK else "no regular file")
+        budget.count_member()
+        if member.name.endswith("/"):
+            continue
+        if member.kind not in (0, stat.S_IFREG):
+            yield Skipped(full, "a link" if member.kind == stat.S_IFLNK else "no regular file")
         elif is_hidden(path):
             yield Skipped(full, "hidden")
         else:
             try:
-                yield Entry(full, _member(archive, info, budget, meter), place=full)
+                blob = _unpacked(archive, member, budget, meter)
             except UnreadableError as error:
                 yield Unreadable(full, str(error))
+            else:
+                yield Entry(full, blob, place=full)
 
 
-def _directory(archive: DiskBlob, size: int, budget: Budget) -> list[ZipInfo]:
+def _directory(archive: DiskBlob, size: int, budget: Budget) -> list[ZipMember]:
     from zipfile import ZipFile
 
     try:
         with ZipFile(_Seekable(archive, size, max(1 << 20, 256 * budget.limits.members))) as opened:
-            return opened.infolist()
+            infos = opened.infolist()
     except UnreadableError:
         raise
     except Exception as error:  # a hostile directory makes it raise nearly anything
-        raise UnreadableError("truncated or damaged zip archive") from error
+        raise UnreadableError(_DAMAGED) from error
+    return [
+        ZipMember(
+            info.filename,
+            info.header_offset,
+            info.flag_bits,
+            info.compress_type,
+            info.compress_size,
+            info.file_size,
+            info.CRC,
+            stat.S_IFMT(info.external_attr >> 16) if info.create_system == 3 else 0,
+        )
+        for info in infos
+    ]
 
 
-def _member(archive: DiskBlob, info: ZipInfo, budget: Budget, outer: Meter) -> Blob:
-    if info.flag_bits & 0x41:
+def _unpacked(archive: DiskBlob, member: ZipMember, budget: Budget, outer: Meter) -> Blob:
+    if member.flags & _ENCRYPTED:
         raise UnreadableError("encrypted")
-    method = info.compress_type
-    expanded = info.file_size
     member_codec: Codec | None
-    if method == 0:
+    if member.method == 0:
         member_codec = None
-    elif method == 14:
-        member_codec = lzma_codec(None if info.flag_bits & 2 else expanded)
-    elif method in _METHODS:
-        member_codec = codec(_METHODS[method])
+    elif member.method == 14:
+        member_codec = lzma_codec(None if member.flags & _HAS_END_MARK else member.expanded)
+    elif member.method in _METHODS:
+        member_codec = codec(_METHODS[member.method])
     else:
-        raise UnreadableError(f"packed by a method that is not supported ({_NAMES.get(method, method)})")
+        method = _NAMES.get(member.method, f"number {member.method}")
+        raise UnreadableError(f"packed by a method that is not supported ({method})")
     meter = Meter(budget, outer)
-    meter.declared(expanded, info.compress_size)
-    data = _MemberData(archive, info.header_offset, info.compress_size)
-    return PackedBlob(data, member_codec, meter, size=expanded, crc=info.CRC)
+    if member.expanded is not None:
+        meter.declared(member.expanded, member.packed)
+    data = _MemberData(archive, member.header, member.packed)
+    return PackedBlob(data, member_codec, meter, size=member.expanded, crc=member.crc)
 
 
 class _MemberData(Blob):
@@ -101,11 +140,11 @@ class _MemberData(Blob):
         return self.on_disk().chunks()
 
     def on_disk(self) -> DiskBlob:
-        header = self._archive.read_at(self._header, 30)
-        if len(header) < 30 or header[:4] != b"PK\x03\x04":
-            raise UnreadableError("truncated or damaged zip archive")
+        header = self._archive.read_at(self._header, LOCAL_HEADER_SIZE)
+        if len(header) < LOCAL_HEADER_SIZE or not header.startswith(LOCAL_HEADER):
+            raise UnreadableError(_DAMAGED)
         names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
-        return self._archive.span(self._header + 30 + names, self._size)
+        return self._archive.span(self._header + LOCAL_HEADER_SIZE + names, self._size)
 
 
 def _slashed(name: str) -> str:
