@@ -7,7 +7,8 @@ said in `server`. Numbers are tokens, sample pages are page ids.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
 
 from memcheck_cli.checker import messages
 
@@ -19,8 +20,10 @@ SCHEDULER_EXCEPTION = "Scheduler hit an exception: Traceback (most recent call l
 """First line of the record that holds the assertion."""
 
 
-@dataclass(frozen=True, slots=True)
-class PoolCheck:
+_NOTHING: Mapping[str, object] = MappingProxyType({})
+
+
+class PoolCheck(NamedTuple):
     """What the checker knows of one pool when it judges it.
 
     pool: `full` or `swa`. total: tokens, None where it is not known. terms: the accounting terms by name.
@@ -40,7 +43,7 @@ class PoolCheck:
     dcp_slack_allowed: bool = False
     ring: bool = False
     duplicates: bool = False
-    extra: Mapping[str, object] = field(default_factory=dict)
+    extra: Mapping[str, object] = _NOTHING
     extra_sum: int = 0
 
 
@@ -63,13 +66,14 @@ def pool_text(
     """The six-field text of a pool (0.5.11 on) with these suffixes behind it."""
     terms = {name: _term(pool, name) for name in ("available", "evictable", "protected", "session_held", "uncached")}
     text = messages.POOL.print(pool=pool.pool, total=pool.total, **terms)
-    suffixes = dict(pool.extra)
-    if class_free_pages is not None:
-        suffixes["class_free_pages"] = list(class_free_pages)
-    if unaligned:
-        suffixes["unaligned_sharded_counts"] = dict(unaligned)
-        suffixes["page_size"] = pool.page_size
-    text += "".join(f", {name}={_value(value)}" for name, value in suffixes.items())
+    if pool.extra or class_free_pages is not None or unaligned:
+        suffixes = dict(pool.extra)
+        if class_free_pages is not None:
+            suffixes["class_free_pages"] = list(class_free_pages)
+        if unaligned:
+            suffixes["unaligned_sharded_counts"] = dict(unaligned)
+            suffixes["page_size"] = pool.page_size
+        text += "".join(f", {name}={_value(value)}" for name, value in suffixes.items())
     return text + messages.DCP_SUFFIX if tolerated else text
 
 

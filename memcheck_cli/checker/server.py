@@ -123,6 +123,7 @@ class Server:
         self._tolerates = self.release in TOLERATES_DCP_SLACK
         self._reports_unaligned = self.release in REPORTS_UNALIGNED
         self._skips_ring = self.release in SKIPS_SWA_RING
+        self.prints_pools = self.release in POOL_TEXTS
         self._warned_topk = False
         self._reports = 0
 
@@ -217,7 +218,7 @@ class Server:
         if self.skips(pool):
             return printing.ring_text(pool)
         unaligned = pool.unaligned if self._reports_unaligned else None
-        tolerated = pool.total is not None and self.judge(pool).tolerated
+        tolerated = pool.dcp_slack_allowed and pool.total is not None and self.judge(pool).tolerated
         classes = pool.class_free_pages if self._reports_unaligned else None
         return printing.pool_text(pool, class_free_pages=classes, unaligned=unaligned, tolerated=tolerated)
 

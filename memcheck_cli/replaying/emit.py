@@ -8,12 +8,11 @@ the time of the leak.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from heapq import heappop, heappush
 
 from memcheck_cli.checker import messages, printing
 from memcheck_cli.checker.printing import PoolCheck
-from memcheck_cli.checker.server import POOL_TEXTS, RING_MESSAGES, Server
+from memcheck_cli.checker.server import RING_MESSAGES, Server
 from memcheck_cli.ledger import Row, Stream
 from memcheck_cli.ledger.stream import EMPTY
 from memcheck_cli.replaying.logs import LogReplayer, pool_check, sum_breaks
@@ -39,8 +38,10 @@ class Emitter:
     def pool(self, stream: Stream, pool: str, row: Row) -> PoolCheck:
         """A record as the checker's input, its total found elsewhere where it prints none."""
         assert self.replayer is not None
-        found = replace(pool_check(pool, row), extra_sum=0)
-        return found if found.total is not None else replace(found, total=self.replayer.total_of(stream, pool))
+        found = pool_check(pool, row)
+        if found.total is None:
+            return found._replace(total=self.replayer.total_of(stream, pool))
+        return found
 
     def around(self, row: Row) -> Around:
         """The bytes around the message of a record."""
@@ -71,7 +72,7 @@ class Level2(Emitter):
             return
         if pool == EMPTY:
             text = messages.BUSY_HEAD
-        elif server.release in POOL_TEXTS:
+        elif server.prints_pools:
             text = printing.busy_line(server.pool_text(self.pool(stream, pool, row)))
         else:
             text = printing.without_total(self.pool(stream, pool, row))
@@ -88,7 +89,7 @@ class Level2(Emitter):
         hybrid = any(pool == "swa" for pool, _ in pools)
         if server.dev and hybrid:
             one = Server("dev", 2, cache="hybrid")
-        elif server.release in POOL_TEXTS or not hybrid:
+        elif server.prints_pools or not hybrid:
             one = server
         else:
             return  # these releases die on hybrid pools before they print anything
@@ -110,7 +111,7 @@ class Level2(Emitter):
     @staticmethod
     def _line_by_line(server: Server, row: Row) -> bool:
         """Each record is a line of its own: under the pool texts, and where the log has the old form already."""
-        return not server.dev and row.form != "B2" and (server.release in POOL_TEXTS or row.form == "B1")
+        return not server.dev and row.form != "B2" and (server.prints_pools or row.form == "B1")
 
     def _push(self, line: int, text: bytes) -> None:
         self._pushed += 1

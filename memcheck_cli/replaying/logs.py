@@ -8,7 +8,8 @@ the next one shows what the server made of it. Numbers are tokens (slots for the
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from memcheck_cli.checker.invariant import TERMS, Verdict, equation, verdict
 from memcheck_cli.checker.printing import PoolCheck
@@ -27,8 +28,7 @@ DIES_ON_HYBRID = "the check dies on hybrid pools (NotImplementedError)"
 """Records of the forms without total that wait for one to be told; more are unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogPlace:
+class LogPlace(NamedTuple):
     """Where a record stands."""
 
     run: int
@@ -41,8 +41,7 @@ class LogPlace:
     time: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(NamedTuple):
     """One record with both verdicts. ours: None where it cannot be recomputed, and why says so. server: see above."""
 
     place: LogPlace
@@ -298,7 +297,9 @@ class LogReplayer:
         if total is None:
             why = "this form prints no total, and neither an assertion nor the banner tells it (--total POOL=N)"
             return _unknown(judgement, why if last else _WAIT)
-        judgement = replace(judgement, pool=replace(pool, total=total))
+        if pool.total is None:
+            pool = pool._replace(total=total)
+            judgement = judgement._replace(pool=pool)
         if place.pool == "req":
             return self._decide_requests(judgement, stream)
         ours = self._verdict(judgement, row, hybrid)
@@ -460,11 +461,11 @@ def _word(one: Verdict | None) -> str:
 
 
 def _with(judgement: Judgement, ours: Verdict) -> Judgement:
-    return replace(judgement, ours=ours)
+    return judgement._replace(ours=ours)
 
 
 def _unknown(judgement: Judgement, why: str) -> Judgement:
-    return replace(judgement, why=why)
+    return judgement._replace(why=why)
 
 
 def _asserted(stream: Stream, pool: str, row: Row) -> bool:
@@ -487,8 +488,11 @@ def sum_breaks(row: Row) -> bool:
 
 def pool_check(pool: str, row: Row) -> PoolCheck:
     """A record of a log as the checker's input."""
-    extra: dict[str, object] = dict(row.extra or {})
     marks = row.marks
+    terms = row.named_terms()
+    if not row.extra and not marks:
+        return PoolCheck(pool, row.total, terms)
+    extra: dict[str, object] = dict(row.extra or {})
     classes = extra.pop("class_free_pages", None)
     unaligned = extra.pop("unaligned_sharded_counts", None)
     page_size = extra.pop("page_size", None) if unaligned is not None else None
@@ -497,7 +501,7 @@ def pool_check(pool: str, row: Row) -> PoolCheck:
     return PoolCheck(
         pool,
         row.total,
-        row.named_terms(),
+        terms,
         class_free_pages=[n for n in classes if isinstance(n, int)] if isinstance(classes, list) else None,
         unaligned=_counts(unaligned),
         page_size=page_size if isinstance(page_size, int) else None,
@@ -505,7 +509,7 @@ def pool_check(pool: str, row: Row) -> PoolCheck:
         ring="skipped" in marks,
         duplicates=type(duplicates) is int and duplicates > 0,
         extra=extra,
-        extra_sum=row.accounted - sum(row.named_terms().values()),
+        extra_sum=row.accounted - sum(terms.values()),
     )
 
 

@@ -44,12 +44,13 @@ def _inside(span: Span) -> frozenset[str]:
 class Candidates:
     """The releases that fit every line of a run seen so far. `told` is the release an installer or image named."""
 
-    __slots__ = ("_forms", "fitting", "told")
+    __slots__ = ("_forms", "_newest", "fitting", "told")
 
     def __init__(self) -> None:
         self.fitting: frozenset[str] = frozenset(RELEASES)
         self.told: str | None = None
         self._forms: set[str] = set()
+        self._newest: dict[str, str] = {}
 
     def see(self, message: Message) -> None:
         """Take one more message. A line that fits none of the releases left is ignored: another writer's."""
@@ -77,6 +78,7 @@ class Candidates:
     def _see_version(self, text: str) -> None:
         try:
             self.told = str(held_to(text))
+            self._newest.clear()
         except ReleaseError:
             return
 
@@ -84,10 +86,17 @@ class Candidates:
         both = self.fitting & releases
         if both:
             self.fitting = both
+            self._newest.clear()
 
     def newest(self, form: str) -> str:
         """The release whose rules hold for a record of `form`: the told one where it prints that form, else the newest
         that fits all lines and the form, else the newest that prints the form."""
+        found = self._newest.get(form)
+        if found is None:
+            found = self._newest[form] = self._find_newest(form)
+        return found
+
+    def _find_newest(self, form: str) -> str:
         printing = releases_of_form(form)
         if form == "B2" or form.startswith("assert-B2"):
             return "dev"
