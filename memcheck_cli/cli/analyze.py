@@ -8,6 +8,7 @@ from typing import IO
 
 import click
 
+from memcheck_cli.cli.inputs import found_in, limits_of
 from memcheck_cli.cli.options import input_options, output_option, scope_options
 
 
@@ -54,13 +55,18 @@ def command(
     """
     from memcheck_cli.forensics.analysis import Scope, analyze_readings
     from memcheck_cli.forensics.breaks import Settings
-    from memcheck_cli.ledger.reading import read_source
-    from memcheck_cli.sources import Source, find_sources
+    from memcheck_cli.ledger.reading import SourceReading, read_source
+    from memcheck_cli.sources import Unreadable
 
     readings = []
-    for found in find_sources(list(paths)):
-        assert isinstance(found, Source)
-        readings.append(read_source(found))
+    for found in found_in(paths, limits_of(max_expanded, max_nesting)):
+        if isinstance(found, Unreadable):
+            readings.append(SourceReading(found.name, error=found.reason))
+        else:
+            readings.append(read_source(found))
+    for reading in readings:
+        if reading.error is not None:
+            click.echo(f"memcheck: {reading.name}: {reading.error}", err=True)
     analysis = analyze_readings(
         readings, Settings(page_size, dict(totals)), Scope(frozenset(ranks), frozenset(pools), checked_level)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -14,11 +15,14 @@ from memcheck_cli.log.reader import LineReader
 from memcheck_cli.log.records import Context, Line, Message
 
 if TYPE_CHECKING:
+    from io import RawIOBase
+
     from memcheck_cli.log.release_hints import ReleaseHints
-    from memcheck_cli.sources import Source
+    from memcheck_cli.sources import Part, Source
 
 __all__ = ["WINDOW", "Around", "Event", "Flush", "Observer", "SeriesKey", "SourceReading", "read_source"]
 
+BLOCK = 1 << 20
 MOST_FLUSHES = 10_000
 
 
@@ -51,7 +55,8 @@ class SourceReading:
     lines: physical lines; records: pool texts read; rejected: tagged lines that could not be read whole; error: why
     reading stopped early or did not start, or None; ledger: None where nothing was read; around: for each series that
     stopped balancing, what stands before its first unbalanced records and before its last one; hints: by run, which
-    releases its lines fit; flushes: the first of the cache flushes, in order.
+    releases its lines fit; flushes: the first of the cache flushes, in order; parts: of a rotated set, its members
+    with the lines before each, else empty.
     """
 
     name: str
@@ -63,6 +68,16 @@ class SourceReading:
     around: dict[SeriesKey, list[Around]] = field(default_factory=dict)
     hints: dict[int, ReleaseHints] = field(default_factory=dict)
     flushes: list[Flush] = field(default_factory=list)
+    parts: list[tuple[str, int]] = field(default_factory=list)
+
+    def place(self, line: int) -> tuple[str | None, int]:
+        """Where a line stands: the member of a rotated set (None for any other source) and the line in it."""
+        member, before = None, 0
+        for name, lines in self.parts:
+            if lines >= line:
+                break
+            member, before = name, lines
+        return member, line - before
 
 
 def read_source(source: Source, observer: Observer | None = None) -> SourceReading:
@@ -99,7 +114,11 @@ def read_source(source: Source, observer: Observer | None = None) -> SourceReadi
             ledger.openings.clear()
 
     try:
-        while block := stream.read(1 << 20):
+        for block, part in blocks_of(source, stream):
+            if part is not None:
+                for line, message in reader.end_of_part():
+                    fold(line, message)
+                reading.parts.append((part.name, reader.lines))
             for line, message in reader.feed(block):
                 fold(line, message)
     except UnreadableError as error:
@@ -113,3 +132,25 @@ def read_source(source: Source, observer: Observer | None = None) -> SourceReadi
     reading.records = ledger.records
     reading.rejected = ledger.rejected_count
     return reading
+
+
+def blocks_of(source: Source, stream: RawIOBase) -> Iterator[tuple[bytes, Part | None]]:
+    """The text of a source in blocks, cut where a member of a rotated set begins: such a block has that member.
+
+    The line end that was put behind a member without one is left out, so that its last line is told to be cut.
+    """
+    offset = 0
+    known = 0
+    while block := stream.read(BLOCK):
+        end = offset + len(block)
+        at = 0
+        while source.members and known < len(source.parts) and source.parts[known].offset < end:
+            part = source.parts[known]
+            cut = max(at, part.offset - offset - (1 if part.after_cut and known else 0))
+            if cut > at:
+                yield block[at:cut], None
+            at = max(at, part.offset - offset)
+            yield b"", part
+            known += 1
+        yield block[at:] if at else block, None
+        offset = end

@@ -55,12 +55,16 @@ class LineReader:
         for unwrapped in self.unwrapper.feed(self.lines, offset, text, whole):
             yield read_unwrapped(unwrapped)
 
-    def finish(self) -> Iterator[tuple[Line, Message | None]]:
-        """A last line without line end, and what the wrappers still hold back."""
+    def end_of_part(self) -> Iterator[tuple[Line, Message | None]]:
+        """The file ends here, and another one goes on: a last line without line end is cut."""
         if self._rest_size:
             raw = b"".join(self._rest)
             size, self._rest, self._rest_size = self._rest_size, [], 0
             yield from self.line(raw, size, False)
+
+    def finish(self) -> Iterator[tuple[Line, Message | None]]:
+        """A last line without line end, and what the wrappers still hold back."""
+        yield from self.end_of_part()
         for unwrapped in self.unwrapper.finish():
             yield read_unwrapped(unwrapped)
 
