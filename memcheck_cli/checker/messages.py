@@ -11,15 +11,12 @@ from __future__ import annotations
 import re
 from string import Formatter
 
-INTEGER = r"-?[0-9]{1,18}"
-"""An integer as the checker prints one. Must not be followed by another digit; see `Template.pattern`."""
-
 _FIELD = {
-    "": rf"({INTEGER})(?![0-9])",
+    "": r"(-?[0-9]{1,18})",
     "word": r"([A-Za-z][A-Za-z0-9_-]{0,31})",
     "text": r"(.*)",
     "value": r"(.*)",
-    "float": r"(-?[0-9]{1,18}(?:\.[0-9]{1,18})?)(?![0-9])",
+    "float": r"(-?[0-9]{1,18}(?:\.[0-9]{1,18})?)",
 }
 _PRINTED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*(?:\(\))?=\Z")
 
@@ -66,8 +63,8 @@ class Template:
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """The regular expression of the whole text: one unnamed group per field, in order. Linear in the text as long
-        as the template has at most one `text` or `value` field. Compiled when first asked for."""
+        """The regular expression of the whole text, for `fullmatch`: one unnamed group per field, in order. Linear in
+        the text as long as the template has at most one `text` or `value` field. Compiled when first asked for."""
         if self._pattern is None:
             out: list[str] = []
             at = 0
