@@ -21,13 +21,13 @@ LIKELY = re.compile(
     # Errors, warnings, tracebacks
     r"|(?:\w{1,40}\.){0,8}\w{0,60}(?:Error|Exception|Warning|Interrupt|Exit)\b:? ?|Traceback \(most recent call last\)"
     r"|  File \"|\S{1,300}\.py:\d{1,7}: \w{1,40}Warning: |\S{1,300}: line \d{1,7}: "
+    # pytest's sections
+    r"|-{3,} ?Captured "
     # What the server and its launchers say
     r"|Scheduler |SIGQUIT |Received sigquit |Subprocess |(?:Prefill|Decode) batch\b|KV cache |Cache (?:not )?flushed"
     r"|Memory pool |Use [Ss]liding |Load weight |Watchdog |Killed\b|python3? |sglang "
     # Layouts of configured loggers
-    r"|[\[(]?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)(?::|\s{1,9}\S)"
-    # A traceback's blank end, and the blank line itself
-    r"|\s{0,8}\^{3,200}\Z",
+    r"|[\[(]?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)(?::|\s{1,9}\S)",
     re.ASCII,
 )
 """Begins like something that the server, its traceback or its launcher prints."""

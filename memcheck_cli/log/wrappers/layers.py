@@ -25,6 +25,8 @@ FAMILIES = (actions, kubernetes, journal, json_lines, ray, launchers, stamps, co
 MAX_DEPTH = 4
 """Ambiguous wrappers within each other that are looked through to find out whether the outermost is one."""
 
+_SPAN = 500
+
 
 def _by_first_character() -> tuple[dict[str, tuple[Peeler, ...]], tuple[Peeler, ...]]:
     always = tuple(peeler for family in FAMILIES for first, peeler in family.PEELERS if not first)
@@ -56,12 +58,30 @@ class Layers:
                 return peeled
         return None
 
+    def begins(self, text: str) -> bool:
+        """Whether a text, unwrapped, begins with the server's bracket: it is the front of a line, not a later part."""
+        return BRACKET.match(self._unwrapped(text)) is not None
+
+    def holds_something(self, text: str) -> bool:
+        """Whether a text is more than wrapping."""
+        return bool(self._unwrapped(text).strip())
+
+    def _unwrapped(self, text: str) -> str:
+        for _ in range(MAX_DEPTH):
+            text, _name = terminal.clean(text)
+            peeled = self.peel(text)
+            if peeled is None:
+                break
+            text = peeled.text
+        return text
+
     def plausible(self, text: str) -> bool:
         """Whether a text behind an ambiguous wrapper is the server's, or another wrapper's."""
         text, _ = terminal.clean(text)
         if BRACKET.match(text) or LIKELY.match(text):
             return True
-        if self._depth >= MAX_DEPTH:
+        # Another wrapper within is worth looking for only where it may hold a prefix, a record or a report.
+        if self._depth >= MAX_DEPTH or not ("]" in text[:_SPAN] or text[:1] == "{" or "etected!" in text):
             return False
         self._depth += 1
         try:

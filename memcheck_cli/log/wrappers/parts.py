@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memcheck_cli.log.wrappers.known import BRACKET
+from memcheck_cli.log.wrappers.layers import Layers
 
 Piece = tuple[int, int, str]
 """Number and offset of a physical line, and the text it held."""
@@ -18,6 +18,9 @@ MAX_SIZE = 64 * 1024 * 1024
 
 FULL_RECORD = 16000
 """A docker record this long is certainly a part: the driver cuts at 16384 bytes."""
+
+FRONT = 600
+"""Characters that are enough to tell how a line begins."""
 
 MAX_UNDECIDED = 64
 """So many records without a line end, and none with one: this writer does not print line ends."""
@@ -40,6 +43,15 @@ class _Pending:
         self.size += self.last
         self.pieces.append(piece)
 
+    def front(self) -> str:
+        """The first characters, as many as wrappers and a prefix may take."""
+        front = ""
+        for piece in self.pieces:
+            front += piece[2][:FRONT]
+            if len(front) >= FRONT:
+                break
+        return front
+
     def joined(self, whole: bool) -> Whole:
         number, offset, _ = self.pieces[0]
         return number, offset, "".join(piece[2] for piece in self.pieces), whole and not self.dropped
@@ -48,7 +60,8 @@ class _Pending:
 class Parts:
     """Holds the parts of unfinished lines, one per wrapper, process and stream."""
 
-    def __init__(self) -> None:
+    def __init__(self, layers: Layers) -> None:
+        self._layers = layers
         self._pending: dict[Key, _Pending] = {}
         self.line_ends_seen = False
         self._no_line_ends = False
@@ -62,7 +75,7 @@ class Parts:
         pending = self._pending.get(key)
         if pending is None and not more:
             return [(*piece, True)]
-        if pending is not None and BRACKET.match(piece[2]):
+        if pending is not None and self._layers.begins(piece[2]) and self._layers.begins(pending.front()):
             # The writer died within its line and the next one begins a line: the halves are not one.
             done.append(pending.joined(False))
             del self._pending[key]
@@ -88,7 +101,7 @@ class Parts:
             self._no_line_ends = False
         done: list[Whole] = []
         pending = self._pending.get(key)
-        if pending is not None and pending.last < FULL_RECORD and BRACKET.match(piece[2]):
+        if pending is not None and pending.last < FULL_RECORD and self._begins_anew(piece[2], pending.front()):
             del self._pending[key]
             if self.line_ends_seen:
                 done.append(pending.joined(False))
@@ -111,6 +124,12 @@ class Parts:
             done.extend((*held, True) for held in pending.pieces)
             del self._pending[key]
         return done
+
+    def _begins_anew(self, text: str, front: str) -> bool:
+        """Whether `text` is another line than the one whose front is held."""
+        if not self._layers.begins(text):
+            return False
+        return self._layers.begins(front) if self.line_ends_seen else self._layers.holds_something(front)
 
     def rest(self) -> list[tuple[Key, Whole]]:
         """What is still open at the end of the file, in the order of the lines: cut off, all of it."""

@@ -12,6 +12,7 @@ import re
 from memcheck_cli.log.prefixes import split_prefix
 from memcheck_cli.log.wrappers.interface import Unwrapped
 from memcheck_cli.log.wrappers.known import BRACKET
+from memcheck_cli.log.wrappers.plain import plain
 
 TERMS = ("total", "available", "evictable", "protected", "session_held", "uncached")
 """The names of the current form, in the order in which they are printed."""
@@ -23,10 +24,21 @@ MAX_SET_PIECES = 20_000
 
 _TAG = re.compile(
     r"(?:(?:\w{1,40}\.){0,8}\w{0,60}(?:Error|Exception|Warning): (?:Warning: )?|Scheduler [A-Z\d _]{0,80}crashed: )?"
-    r"(?:(\[Mem Check \([A-Z/]{1,20}\)\])|([\w -]{0,60} ?leak detected!)|((?:[A-Za-z]{1,20} ){0,2}Mem Leak Detected!)"
+    r"(?:(\[Mem Check \([A-Z/]{1,20}\)\])|([\w -]{1,60} leak detected!)|((?:[A-Za-z]{1,20} ){0,2}Mem Leak Detected!)"
     r"|(server_args=)|(?=\[[a-z][\w-]{0,40}\](?: |\Z)|(?:self\.|full_|swa_|mamba_)[\w.]{1,80}(?:\(\))?=))",
     re.ASCII,
 )
+_HEADS = (
+    "[Mem Check (BUSY)]",
+    "server_args=",
+    *(
+        f"{error}{pool} memory leak detected!"
+        for error in ("", "ValueError: ")
+        for pool in ("pool", "token_to_kv_pool_allocator", "req_to_token_pool")
+    ),
+    *(f"AssertionError: {pool}Mem Leak Detected!" for pool in ("", "Full Pool ", "SWA Pool ")),
+)
+_STARTS = frozenset(head[:4] for head in (*_HEADS, "self.", "full_", "swa_", "mamba_"))
 _LABEL = re.compile(r"\[[A-Za-z][\w-]{0,40}\](?: |\Z)", re.ASCII)
 _OPEN_LABEL = re.compile(r"\[[A-Za-z]?[\w-]{0,40}\Z", re.ASCII)
 _PAIR = re.compile(
@@ -47,6 +59,8 @@ _POOLS = " | ".join(
 _IDS = re.compile(r"[\d, ]++", re.ASCII)
 _GOES_ON = re.compile(r"\d{1,18}(?:\Z|, )|, [A-Za-z_]", re.ASCII)
 _WORD = re.compile(r"\w", re.ASCII)
+
+_IN_HEAD = "head"
 
 WRONG, OPEN, IN_SET, COMPLETE = range(4)
 
@@ -100,8 +114,8 @@ def shape(text: str, tag: str) -> int:
     blank = text[:1] == " "
     text = text.strip()
     if not text:
-        # `leak detected!` may stand alone; the busy text of a model without a full pool is its tag and a blank.
-        return COMPLETE if tag == "idle" or (blank and tag == "busy") else OPEN
+        # The texts of a model without a full pool: the tag and a blank.
+        return COMPLETE if blank and tag in ("busy", "idle") else OPEN
     if text.startswith("full: (") or "full: (".startswith(text):
         plain = _NUMBER.sub("0", text)
         return COMPLETE if plain == _POOLS else OPEN if _POOLS.startswith(plain) else WRONG
@@ -131,6 +145,28 @@ def _balance(text: str) -> int:
     return text.count("(") + text.count("{") - text.count(")") - text.count("}")
 
 
+def _kind(found: re.Match[str]) -> str:
+    return "busy" if found[1] else "idle" if found[2] else "assertion" if found[3] else found[4] or "pool"
+
+
+def _worth_reading(text: str) -> bool:
+    """A quick no for lines that hold no tag, no front of one and no pool."""
+    return text[:1] == "[" or text[:4] in _STARTS or "etected!" in text or "[Mem" in text or "server_args=" in text
+
+
+def _in_head(message: str, prefixed: bool) -> bool:
+    """Whether a message stops within a tag."""
+    message = message.rstrip()
+    return (0 if prefixed else 2) < len(message) < 50 and any(
+        head.startswith(message) and head != message for head in _HEADS
+    )
+
+
+def _begins_blank(text: str) -> bool:
+    """One blank at the front belongs to the line that was broken; more are an indentation."""
+    return text[:1] == " " and text[1:2] != " "
+
+
 class Joiner:
     """Waits on open lines. `width` is the length at which lines of this file were seen to be cut in a word, or 0."""
 
@@ -142,6 +178,7 @@ class Joiner:
         self._tag_end = 0
         self._state = COMPLETE
         self._balance = 0
+        self._opened = True
         self._blank = False
         self._length = 0
 
@@ -168,36 +205,51 @@ class Joiner:
     def release(self) -> list[Unwrapped]:
         """Stops waiting; gives what was held: joined, or line by line where server arguments never came to an end."""
         lines, self._lines = self._lines, []
-        if len(lines) < 2 or (self._tag == "server_args=" and self._balance > 0):
+        if len(lines) < 2 or self._tag == _IN_HEAD or (self._tag == "server_args=" and self._arguments_open()):
             return lines
         first = lines[0]
         first.text = "".join(self._chunks)
         first.whole = lines[-1].whole
         return [first]
 
+    def _count(self, text: str) -> None:
+        self._balance = _balance(text)
+        self._opened = not (text == "" or "ServerArgs".startswith(text.strip()))
+
+    def _arguments_open(self) -> bool:
+        return self._balance > 0 or not self._opened
+
     def _at_edge(self, text: str, length: int) -> bool:
         """A text that ends where a terminal was seen to cut words may go on in the next line."""
         return length == self.width and text[-1:].isalnum()
 
     def _waits_for(self, line: Unwrapped, length: int) -> bool:
-        if not line.whole:
+        if not line.whole or plain(line.text, self.width) or not _worth_reading(line.text):
             return False
         prefix = split_prefix(line.text)
         found = _TAG.match(prefix.text)
+        at = len(line.text) - len(prefix.text)
         if not found:
-            return False
-        at = len(line.text) - len(prefix.text) + found.end()
-        if found[4]:
-            self._tag = found[4]
+            # Broken within the tag, or right behind the prefix (whose blank a server's empty message would keep).
+            if not (_in_head(prefix.text, prefix.prefixed) or (prefix.prefixed and line.text[-1:] == "]")):
+                return False
+            self._tag = _IN_HEAD
             self._state = OPEN
-            self._balance = _balance(line.text[at:])
-            if self._balance <= 0:
+            return self._wait(line, length, at)
+        at += found.end()
+        self._tag = _kind(found)
+        if self._tag == "server_args=":
+            self._state = OPEN
+            self._count(line.text[at:])
+            if not self._arguments_open():
                 return False
         else:
-            self._tag = "busy" if found[1] else "idle" if found[2] else "assertion" if found[3] else "pool"
             self._state = shape(line.text[at:], self._tag)
             if self._state == WRONG or (self._state == COMPLETE and not self._at_edge(line.text, length)):
                 return False
+        return self._wait(line, length, at)
+
+    def _wait(self, line: Unwrapped, length: int, at: int) -> bool:
         self._tag_end = at
         self._lines = [line]
         self._chunks = [line.text.rstrip()]
@@ -207,7 +259,7 @@ class Joiner:
 
     def _unfinished(self, line: Unwrapped, length: int) -> bool:
         if self._tag == "server_args=":
-            return self._balance > 0
+            return self._arguments_open()
         return self._state != COMPLETE or self._at_edge(line.text, length)
 
     def _took(self, line: Unwrapped, length: int) -> bool:
@@ -220,7 +272,7 @@ class Joiner:
         rest = line.text.strip()
         if not rest or BRACKET.match(rest) or (self._state == COMPLETE and not _GOES_ON.match(rest)):
             return False
-        blank = self._blank or (line.text[0] == " " and line.text[1] != " ")
+        blank = self._blank or _begins_blank(line.text)
         last = self._chunks[-1]
         if self._state == IN_SET and _IDS.fullmatch(rest):
             # The grammar reads a long set once, when it ends.
@@ -231,10 +283,13 @@ class Joiner:
         if self._state != IN_SET and len(self._lines) >= MAX_PIECES:
             return False
         front = "".join(self._chunks)
+        if front.endswith(" detected!") and rest[0] == "[" and not rest.startswith("[full]"):
+            # A model without a full pool: its report goes on in lines of their own, as the server printed them.
+            return False
         blank = blank or front[-1] in "]!"
         for between in (" ",) if blank else ("", " "):
             joined = f"{front}{between}{rest}"
-            state = shape(joined[self._tag_end :], self._tag)
+            state = self._headed(joined) if self._tag == _IN_HEAD else shape(joined[self._tag_end :], self._tag)
             if state != WRONG:
                 break
         else:
@@ -245,11 +300,30 @@ class Joiner:
         self._state = state
         return self._took(line, length)
 
+    def _headed(self, joined: str) -> int:
+        """The state of a text whose tag was not whole before its last piece."""
+        message = joined[self._tag_end :].lstrip()
+        found = _TAG.match(message)
+        kind = _kind(found) if found else "pool"
+        if not found or kind == "pool":
+            return OPEN if _in_head(message, True) else WRONG
+        rest = message[found.end() :]
+        if kind == "server_args=":
+            self._count(rest)
+            state = OPEN if self._arguments_open() else COMPLETE
+        else:
+            state = shape(rest, kind)
+        if state != WRONG:
+            self._tag = kind
+            self._tag_end = len(joined) - len(rest)
+        return state
+
     def _take_argument(self, line: Unwrapped) -> bool:
         rest = line.text.strip()
         if not rest or BRACKET.match(rest) or len(self._lines) >= MAX_ARGUMENT_PIECES:
             return False
-        blank = self._blank or line.text[0] == " " or self._chunks[-1][-1] in ",:"
+        blank = self._blank or _begins_blank(line.text) or self._chunks[-1][-1] in ",:"
         self._chunks.append(f" {rest}" if blank else rest)
         self._balance += _balance(rest)
+        self._opened = self._opened or "(" in rest or "{" in rest
         return self._took(line, 0)

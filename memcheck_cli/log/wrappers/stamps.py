@@ -17,10 +17,9 @@ _LEVEL_THEN_RANK = re.compile(
     rf"(?:([\w.-]{{1,120}}) )?(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL) (?=\[?{RANK}(?: {RANK}){{0,12}}\] )", re.ASCII
 )
 _BEFORE_BRACKET = re.compile(
-    r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?)"
-    r"[ \t]{1,3}(?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)",
-    re.ASCII,
+    r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)[ \t]{1,3}(?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", re.ASCII
 )
+_MONTH = re.compile(r"([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) ", re.ASCII)
 
 
 def _zoned(text: str, stretch: Stretch) -> Peeled | None:
@@ -43,4 +42,14 @@ def _before_bracket(text: str, stretch: Stretch) -> Peeled | None:
     return Peeled("timestamp", text[found.end() :], time=found[1]) if found else None
 
 
-PEELERS: Peelers = ((DIGITS, _zoned), (DIGITS + UPPER, _before_bracket))
+def _month(text: str, stretch: Stretch) -> Peeled | None:
+    """The form of `ts`: no year, and no host behind it as in a journal."""
+    found = _MONTH.match(text)
+    if not found:
+        return None
+    inner = text[found.end() :]
+    label = ("ts", "")
+    return Peeled("timestamp", inner, time=found[1], label=label) if stretch.accepts(label, inner) else None
+
+
+PEELERS: Peelers = ((DIGITS, _zoned), (DIGITS, _before_bracket), (UPPER, _month))

@@ -12,7 +12,10 @@ _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]?|[\]PX^_][^\x07\x1b]*+(?:\x07|\x1b\\)|[ -/]++[0-~]|[0-~])?|\x9b[0-?]*+[ -/]*+[@-~]?"
 )
 _LITERAL_ESCAPE = re.compile(r"(?:\^\[|\\u001[bB]|\\x1[bB]|\\033|\\e|\u241b)\[[0-9;]{0,16}m")
-_CARE = re.compile("[\x1b\x9b\x00\r\ufeff\ufffd\u241b]")
+_CARE = re.compile("[\x1b\x9b\x00\r\ufeff\ufffd]")
+CARE_FIRST = frozenset("\x1b\x9b\x00\ufeff\ufffd")
+"""First characters of a text that is to be cleaned before any wrapper can be told."""
+
 _BAR = re.compile(
     r"[^\n]{0,300}?\d{1,3}%\|[^|\n]{0,300}\|[^\[\n]{0,60}\[[^\]\n]{0,120}\](?=\[\d{4}-\d\d-\d\d )", re.ASCII
 )
@@ -22,8 +25,8 @@ _INDENT = " \t\xa0\u3000"
 def clean(text: str) -> tuple[str, str | None]:
     """The text as a person sees it, and the name of what was taken off, if a person should hear of it.
 
-    Escape sequences, NULs, byte order marks and line ends go; of a line that was written over with carriage returns
-    the last writing stays. Padding at the end goes, one blank stays (the checker prints texts that end in one).
+    Escape sequences, NULs, byte order marks and line ends go. Padding at the end goes, one blank stays (the checker
+    prints texts that end in one).
     """
     name = None
     if _CARE.search(text):
@@ -35,13 +38,7 @@ def clean(text: str) -> tuple[str, str | None]:
             name = "ansi"
         if text[:1] in "\ufeff\ufffd":
             text = text.lstrip("\ufeff\ufffd")
-        if "\r" in text:
-            text = text.rstrip("\r")
-            if "\r" in text:
-                last = text[text.rindex("\r") + 1 :]
-                if BRACKET.match(last) or _BAR.match(last):
-                    text = last
-                    name = "carriage-return"
+        text = text.rstrip("\r")
     if text[-2:] == "^M":
         text = text[:-2]
     if text[-1:] in _INDENT and text[-2:-1] in _INDENT:
@@ -95,6 +92,14 @@ def _literal_escape(text: str, stretch: Stretch) -> Peeled | None:
     return Peeled("ansi", inner) if inner != text else None
 
 
+def _overwritten(text: str, stretch: Stretch) -> Peeled | None:
+    """A line written over with carriage returns, as progress displays do: what was written last."""
+    if "\r" not in text:
+        return None
+    inner = text[text.rindex("\r") + 1 :]
+    return Peeled("carriage-return", inner) if BRACKET.match(inner) or _BAR.match(inner) else None
+
+
 def _bar(text: str, stretch: Stretch) -> Peeled | None:
     """A progress bar that did not end its line before the server wrote."""
     if "%|" not in text[:400]:
@@ -104,9 +109,10 @@ def _bar(text: str, stretch: Stretch) -> Peeled | None:
 
 
 PEELERS: Peelers = (
-    ("", _bar),
     (_INDENT, _indentation),
     (">", _quote),
     ("`~", _fence),
     ("^\\\u241b", _literal_escape),
+    ("", _overwritten),
+    ("", _bar),
 )

@@ -8,79 +8,52 @@ of pasted text (`pasted`), labels of ambiguous wrappers, and whether pytest's ca
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from memcheck_cli.log.wrappers.interface import Unwrapped
-from memcheck_cli.log.wrappers.layers import Layers
-from memcheck_cli.log.wrappers.parts import Parts, Whole
-from memcheck_cli.log.wrappers.pasted import Joiner
-from memcheck_cli.log.wrappers.pytest_output import captured_after
-from memcheck_cli.log.wrappers.ray import split_tail
-from memcheck_cli.log.wrappers.terminal import clean, is_fence
+from memcheck_cli.log.wrappers.plain import plain
 
-MAX_LAYERS = 12
-"""Wrappers around one line. What is wrapped deeper stays wrapped."""
+if TYPE_CHECKING:
+    from memcheck_cli.log.wrappers.peeling import Peeling
 
-_CAREFUL_ENDS = frozenset("\r \t\xa0])M`")
-"""Last characters behind which padding, a line end or a collector's tail may stand."""
 _DOCKER = b'","stream":"'
-_MARKERS = (b"[Mem Check (", b"etected!", b"server_args=", b" std", _DOCKER)
-
-
-class _Around:
-    """What the layers already off say of a text."""
-
-    __slots__ = ("copied", "cut", "names", "process", "quoted", "time")
-
-    def __init__(self) -> None:
-        self.process: str | None = None
-        self.time: str | None = None
-        self.copied = False
-        self.cut = False
-        self.quoted = 0
-        self.names: list[str] = []
-
-    def copy(self) -> _Around:
-        other = _Around()
-        other.process, other.time, other.copied, other.cut = self.process, self.time, self.copied, self.cut
-        other.quoted, other.names = self.quoted, list(self.names)
-        return other
+_MARKERS = (b"[Mem", b"etected!", b"server_args=", b" std", _DOCKER)
+_CAPTURED_MARKERS = (*_MARKERS, b"====", b"____")
 
 
 class Unwrapper:
     """Unwraps the lines of one file, fed in order. Raises nothing, for any text.
 
-    A reader may leave out lines, provided it feeds: every line with a checker tag or `server_args=`; every line with
-    one of `sticky_markers` (or, for a whole block of lines, everything unless `quiet` allows otherwise); and every
-    line while `needs_all_lines` holds. What it feeds is then read as if it had fed all. Both attributes are to be
-    asked again after each line fed.
+    A reader may leave out lines, provided it feeds: every line with one of `sticky_markers` (or, of a block that is
+    `quiet`, only those with a checker tag or `server_args=`), and every line while `needs_all_lines` holds. What it
+    feeds is then read as if it had fed all, as long as it feeds all lines with a `=` in files whose wrappers are
+    ambiguous (`name | `, `0: `): these are learnt from such lines. The attributes are to be asked again after each
+    line fed. Behind a line that is held back because it stops in the middle of a tag the rest may follow without a
+    prefix: so before a line with a marker that does not begin with the server's bracket, feed the line before it too.
 
-    A line that begins with the server's own bracket and a blank, followed neither by `(` nor by a bracket other than
-    `[Mem Check`, and that holds no escape character, no padding and no `[repeated` is what it is whatever stood
-    before it, except while `needs_all_lines` holds or within captured output.
+    A line that passes `plain.plain` is what it is, whatever was fed before, except while `needs_all_lines` holds or
+    within captured output: it need not be fed.
+
+    bare: True while no wrapper was seen in this file. needs_all_lines: a line is held whose next part may follow.
+    layers: names of the wrappers around the last line fed, outermost first.
     """
 
     def __init__(self) -> None:
         self.bare = True
         self.needs_all_lines = False
-        self._layers: tuple[str, ...] = ()
-        self._peeling: Layers | None = None
-        self._parts = Parts()
-        self._joiner = Joiner()
+        self.layers: tuple[str, ...] = ()
+        self._peeling: Peeling | None = None
         self._captured = False
-        self._least_quoted = 1 << 30
-        self._around: dict[tuple[str, str | None, str], _Around] = {}
-
-    @property
-    def layers(self) -> tuple[str, ...]:
-        """Names of the wrappers around the last line fed, outermost first."""
-        return self._layers
+        self._width = 0
+        self._saw_bare = False
 
     @property
     def sticky_markers(self) -> tuple[bytes, ...]:
         """Bytes that every line which may change the state holds. A docker log has one in every line: see `quiet`."""
-        return (*_MARKERS, b"====", b"____") if self._captured else _MARKERS
+        return _CAPTURED_MARKERS if self._captured else _MARKERS
 
     def quiet(self, block: bytes) -> bool:
-        """Whether lines of a block of whole lines may be left out, save those with a checker tag or `server_args=`."""
+        """Whether of a block of whole lines only those with `[Mem`, `etected!` or `server_args=` need be fed."""
         if self.needs_all_lines or self._captured:
             return False
         if b" stderr P" in block or b" stdout P" in block or b"- Captured std" in block:
@@ -89,7 +62,7 @@ class Unwrapper:
         if records:
             if records != block.count(b"\\n" + _DOCKER):
                 return False
-            self._parts.line_ends_seen = True
+            self._long_way().parts.line_ends_seen = True
         return True
 
     def feed(self, number: int, offset: int, text: str, whole: bool = True) -> list[Unwrapped]:
@@ -98,144 +71,39 @@ class Unwrapper:
         number: from 1. offset: of its first byte. whole: False for a last line without line end, or one cut by the
         reader. Lines come in the order of their last parts.
         """
-        if text[:1] == "[" and text[17:18] == ":" and text[5:6] == "-" and not self.needs_all_lines:
-            at = text.find("] ", 20, 140)
-            if at > 0:
-                follows = text[at + 2 : at + 13]
-                end = text[-1]
-                if follows == "[Mem Check ":
-                    plain = end.isdigit() and "uncached" in text and len(text) != self._joiner.width
-                    if plain:
-                        self._least_quoted = 0
-                else:
-                    plain = (
-                        follows[:1] not in "[("
-                        and end not in _CAREFUL_ENDS
-                        and "etected!" not in text
-                        and "server_args=" not in text
-                    )
-                if plain and "\x1b" not in text:
-                    self._layers = ()
-                    return [Unwrapped(number, offset, None, None, text, 1, False, self._captured, whole)]
-        return self._feed(number, offset, text, whole)
+        if not self.needs_all_lines:
+            kind = plain(text, self._width)
+            if kind:
+                if kind == 2:
+                    self._saw_bare = True
+                self.layers = ()
+                return [Unwrapped(number, offset, None, None, text, 1, False, self._captured, whole)]
+        peeling = self._long_way()
+        done = peeling.feed(number, offset, text, whole)
+        self._catch_up(peeling)
+        return done
 
     def finish(self) -> list[Unwrapped]:
         """The end of the file: what was still held. Lines whose last part never came are not whole."""
-        done: list[Unwrapped] = []
-        for key, line in self._parts.rest():
-            self._unwrap(line, self._around.get(key, _Around()).copy(), done)
-        lines: list[Unwrapped] = []
-        for unwrapped in done:
-            lines.extend(self._joiner.offer(unwrapped, 0, False))
-        lines.extend(self._joiner.release())
-        self.needs_all_lines = False
-        return lines
-
-    def _feed(self, number: int, offset: int, text: str, whole: bool) -> list[Unwrapped]:
         if self._peeling is None:
-            self._peeling = Layers()
-        peeled: list[Unwrapped] = []
-        around = _Around()
-        self._layers = ()
-        length = len(text.rstrip("\r"))
-        self._unwrap((number, offset, text, whole), around, peeled)
-        loose = around.process is None
-        done: list[Unwrapped] = []
-        if not peeled and self._joiner and not self._parts:
-            done = self._joiner.release()
-        for line in peeled:
-            done.extend(self._joiner.offer(line, length, loose))
-        self.needs_all_lines = bool(self._joiner) or bool(self._parts)
+            return []
+        done = self._peeling.finish()
+        self._catch_up(self._peeling)
         return done
 
-    def _unwrap(self, line: Whole, around: _Around, done: list[Unwrapped]) -> None:
-        """Takes all layers off one text and appends what it held to `done`."""
-        number, offset, text, whole = line
-        peeling = self._peeling
-        assert peeling is not None
-        learnt = []
-        while True:
-            text, cleaned = clean(text)
-            if cleaned:
-                around.names.append(cleaned)
-            if len(around.names) >= MAX_LAYERS:
-                break
-            peeled = peeling.peel(text)
-            if peeled is None:
-                break
-            around.names.append(peeled.name)
-            around.process = peeled.process or around.process
-            around.time = peeled.time or around.time
-            around.copied = around.copied or peeled.copied
-            around.cut = around.cut or peeled.cut
-            text = peeled.text
-            if peeled.label:
-                learnt.append(peeled.label)
-                if peeled.name == "quote":
-                    around.quoted += int(peeled.label[1])
-            if peeled.part is not None:
-                self._join_parts(
-                    number, offset, text, whole and not peeled.cut, peeled.name, peeled.part, peeled.more, around, done
-                )
-                return
-            if "\n" in text:
-                for inner in text.split("\n"):
-                    self._unwrap((number, offset, inner, whole), around.copy(), done)
-                return
-        self._layers = tuple(around.names)
-        if around.names:
-            self.bare = False
-        if text[:1] in ("`", "~", " ", "\t") and is_fence(text):
-            return
-        tagged = "[Mem Check (" in text or "etected!" in text
-        if learnt and (tagged or "=" in text):
-            for label in learnt:
-                peeling.stretch.learn(label)
-        copied = around.copied
-        if tagged:
-            if text.endswith("```"):
-                text = text.rstrip("`")
-            copied = copied or around.quoted > self._least_quoted
-            self._least_quoted = min(self._least_quoted, around.quoted)
-        copies = 1
-        if "[repeated " in text:
-            text, copies = split_tail(text)
-        done.append(
-            Unwrapped(
-                number,
-                offset,
-                around.process,
-                around.time,
-                text,
-                copies,
-                copied,
-                self._captured,
-                whole and not around.cut,
-            )
-        )
-        if text[:1] in ("-", "=", "_"):
-            self._captured = captured_after(text, self._captured)
+    def _long_way(self) -> Peeling:
+        if self._peeling is None:
+            # The families' patterns take milliseconds to compile, and a bare log of nothing but brackets needs none.
+            from memcheck_cli.log.wrappers.peeling import Peeling
 
-    def _join_parts(
-        self,
-        number: int,
-        offset: int,
-        text: str,
-        whole: bool,
-        name: str,
-        stream: str,
-        more: bool,
-        around: _Around,
-        done: list[Unwrapped],
-    ) -> None:
-        """A text of a collector that cuts lines: goes on with the lines that it completes."""
-        key = (name, around.process, stream)
-        if name == "docker-json":
-            lines = self._parts.ended(key, (number, offset, text.removesuffix("\n")), more)
-        else:
-            lines = self._parts.flagged(key, (number, offset, text), more)
-        self._around[key] = around.copy()
-        self._layers = tuple(around.names)
-        self.bare = False
-        for line in lines:
-            self._unwrap((line[0], line[1], line[2], line[3] and (whole or more)), around.copy(), done)
+            self._peeling = Peeling()
+        if self._saw_bare:
+            self._peeling.least_quoted = 0
+        return self._peeling
+
+    def _catch_up(self, peeling: Peeling) -> None:
+        self.bare = peeling.bare
+        self.layers = peeling.layers
+        self.needs_all_lines = peeling.waiting
+        self._captured = peeling.captured
+        self._width = peeling.joiner.width
