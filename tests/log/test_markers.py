@@ -1,0 +1,73 @@
+"""Marked lines are found wherever they stand, however the bytes of the markers are spread over the log."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memcheck_cli.log.markers import Markers
+
+MARKERS = (b"[Mem Check", b"Scheduler hit an exception", b"Error: ", b"server_args=", b"Retract", b"eta")
+NOISE = b'[2026-03-01 10:00:00] INFO:     10.0.0.1:4 - "POST /v1/chat/completions HTTP/1.1" 200 OK\n'
+
+
+def plainly(markers: tuple[bytes, ...], data: bytes, start: int, stop: int) -> list[tuple[int, int]]:
+    lines, at = [], start
+    while at < stop:
+        end = data.find(b"\n", at, stop) + 1 or stop
+        if any(marker in data[at:end] for marker in markers):
+            lines.append((at, end))
+        at = end
+    return lines
+
+
+pieces = st.sampled_from(
+    [
+        *MARKERS,
+        *(marker[:-1] for marker in MARKERS),
+        b"M",
+        b"x" * 50,
+        b"Memory Meta Metal",
+        b"\n",
+        b"\n",
+        b"\r",
+        NOISE,
+        b"",
+    ]
+)
+
+
+@settings(max_examples=200)
+@given(st.lists(st.lists(pieces, max_size=40).map(b"".join), min_size=1, max_size=4), st.sets(st.sampled_from(MARKERS)))
+def test_the_same_as_a_plain_search(blocks: list[bytes], chosen: set[bytes]) -> None:
+    markers = tuple(sorted(chosen)) or MARKERS
+    finder = Markers(markers)
+    for block in blocks:
+        data = b"Error: before\n" + block + b"Error: behind\n"
+        start, stop = len(b"Error: before\n"), len(b"Error: before\n") + len(block)
+        assert finder.find(data, start, stop) == plainly(markers, data, start, stop)
+        assert finder.find(bytearray(data), start, stop) == plainly(markers, data, start, stop)
+
+
+def test_a_log_that_changes() -> None:
+    finder = Markers(MARKERS)
+    quiet = NOISE * 3000
+    loud = b"".join(bytes((byte,)) * 3 + b" all bytes of the markers: %d\n" % byte for byte in range(32, 127)) * 100
+    for noise in (quiet, loud, quiet, loud, loud, quiet):
+        data = noise + b"x server_args=1\n" + noise + b"y Retract\n" + noise[:-1]
+        assert finder.find(data, 0, len(data)) == plainly(MARKERS, data, 0, len(data))
+
+
+def test_several_markers_share_one_search() -> None:
+    """What the speed rests on: in ordinary noise no marker of a server's trouble needs a search of its own."""
+    finder = Markers([b"Scheduler hit an exception", b"max_total_num_tokens=", b"context_length=", b"[Mem Check"])
+    finder.find(NOISE * 1000, 0, len(NOISE) * 1000)
+    assert 0 < len(finder.needles) < 4
+    assert all(len(needle) == 1 for needle in finder.needles)
+
+
+@pytest.mark.parametrize("markers", [[], [b""], [b"a\nb"]])
+def test_markers_that_cannot_be(markers: list[bytes]) -> None:
+    with pytest.raises(ValueError, match="non-empty"):
+        Markers(markers)
