@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from memcheck_cli.log.dialects import names
 from memcheck_cli.log.records import TERMS, Value
 
 
@@ -168,11 +169,7 @@ class Series:
 
     def _filter_combinations(self, row: Row, balance: int) -> None:
         """Keep the signed combinations of extra terms under which this row balances, as every earlier one did."""
-        numbers = {
-            name: value
-            for name, value in (row.extra or {}).items()
-            if isinstance(value, int) and not isinstance(value, bool) and name not in NO_SLOTS
-        }
+        numbers = extra_numbers(row)
         self._open_combinations(numbers, self.unbalanced - (1 if balance else 0))
         self.combinations = {
             c for c in self.combinations or () if balance + sum(sign * numbers.get(name, 0) for name, sign in c) == 0
@@ -205,8 +202,26 @@ class Series:
         return min(real, key=lambda c: (len(c), sum(sign < 0 for _, sign in c), c)) if real else None
 
 
-NO_SLOTS = frozenset({"free_list_duplicates", "free_and_cached", "page_size"})
+NO_SLOTS = names.NO_SLOTS
 """Extra numbers that count no slots, so they never close a gap."""
+
+
+def extra_numbers(row: Row) -> dict[str, int]:
+    """The extra terms of a row that may count slots."""
+    return {
+        name: value
+        for name, value in (row.extra or {}).items()
+        if isinstance(value, int) and not isinstance(value, bool) and name not in NO_SLOTS
+    }
+
+
+def closes(row: Row) -> bool:
+    """Whether some signed combination of its extra terms closes the gap of a row by itself."""
+    numbers = [value for value in extra_numbers(row).values() if value][:6]
+    gaps = {row.accounted - (row.total or 0)}
+    for value in numbers:
+        gaps |= {gap + sign * value for gap in gaps for sign in (1, -1)}
+    return bool(numbers) and 0 in gaps
 
 
 def _status(marks: frozenset[str]) -> str:

@@ -36,7 +36,7 @@ def test_the_busy_line_is_read_back() -> None:
     assert messages.BUSY.read(messages.BUSY.print(**BUSY_VALUES)) == BUSY_VALUES
 
 
-@given(st.fixed_dictionaries({name: COUNT for name in messages.TERMS.fields}))
+@given(st.fixed_dictionaries(dict.fromkeys(messages.TERMS.fields, COUNT)))
 def test_any_counts_come_back(values: dict[str, int]) -> None:
     assert messages.TERMS.read(messages.TERMS.print(**values)) == values
 

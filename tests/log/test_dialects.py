@@ -6,9 +6,12 @@ import re
 
 import pytest
 
+from memcheck_cli.checker.invariant import EXTRA_SIGNS
+from memcheck_cli.checker.invariant import NO_SLOTS as UNCOUNTED
 from memcheck_cli.checker.releases import RELEASES, Release
 from memcheck_cli.log.context import read_context
 from memcheck_cli.log.dialects import BY_ID, CONTEXT_KINDS, DIALECTS, NAMES, Dialect
+from memcheck_cli.log.dialects.names import NO_SLOTS
 from memcheck_cli.log.lines import read_message
 from memcheck_cli.log.prefixes import split_prefix
 from memcheck_cli.log.records import (
@@ -297,3 +300,9 @@ def test_leaked_counts_of_the_0_5_10_hybrid_report_are_kept() -> None:
     message = read(BY_ID["H-hybrid"].samples[0])
     assert isinstance(message, Idle)
     assert (message.pools, message.extra) == ((), {"full_leaked": 8, "swa_leaked": -16})
+
+
+def test_only_numbers_that_a_fork_sums_may_close_a_gap() -> None:
+    assert {name.name for name in NAMES if name.counts} >= set(EXTRA_SIGNS)
+    assert NO_SLOTS >= UNCOUNTED
+    assert {"full_leaked", "swa_leaked", "accounted", "diff", "excess", "dp"} <= NO_SLOTS
