@@ -93,14 +93,11 @@ class Burst:
         return []
 
     def end(self) -> list[Entry]:
-        """No more records: settle what is held back. A repeated dump that the log's end cuts off is dropped."""
+        """No more records: settle what is held back. A repetition that the log's end cuts off is taken as new checks."""
         if not self._held:
             return []
         fresh = self._settle()
-        if self._held and self._is_piece([_mark(pool, row) for pool, row in self._held]):
-            self._held = []
-            return fresh
-        return fresh + self.give_up()
+        return fresh + self.give_up() if self._held else fresh
 
     def give_up(self) -> list[Entry]:
         """This is no dump: hand back what was held and look no further."""
@@ -151,7 +148,8 @@ class Burst:
         for start, _ in reversed(self._checks):
             new = len(marks) - start
             cut = max(0, len(old) + new - CAPACITY)
-            if len(old) - cut == start and marks[:start] == old[cut:]:
+            # Checks that are all alike prove nothing: numbers may repeat.
+            if len(old) - cut == start and marks[:start] == old[cut:] and any(mark != marks[0] for mark in marks):
                 fresh = held[start:]
                 self._dump = marks
                 self._held = []
@@ -159,10 +157,6 @@ class Burst:
                 self.repeated = True
                 return fresh
         return []
-
-    def _is_piece(self, marks: list[Mark]) -> bool:
-        old = self._dump
-        return any(old[at : at + len(marks)] == marks for at in range(len(old) - len(marks) + 1))
 
 
 def _mark(pool: str, row: Row) -> Mark:

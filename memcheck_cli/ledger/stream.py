@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 from memcheck_cli.ledger.dumps import Burst, Entry
 from memcheck_cli.ledger.peers import Group
-from memcheck_cli.ledger.rows import Row, Series
+from memcheck_cli.ledger.rows import Row, Series, closes
 from memcheck_cli.ledger.stretch import StreamStretch, take_pool
 
 EMPTY = ""
@@ -200,4 +200,6 @@ class Stream:
 def _breaks(row: Row) -> bool:
     if "tolerated" in row.marks or "skipped" in row.marks:
         return False
-    return "reported" in row.marks or (row.total is not None and row.accounted != row.total)
+    if "reported" in row.marks:
+        return True
+    return row.total is not None and row.accounted != row.total and not closes(row)

@@ -132,12 +132,22 @@ def test_level_2_after_a_break_goes_on_as_a_stream():
     assert (stream.mode, stream.checks) == ("stream", 5)
 
 
-def test_repeated_dump_cut_by_the_end_of_the_log():
+def test_half_a_repetition_is_none():
     checks = [check(n) for n in range(9)] + [check(9, True)]
     lines = dump_of(checks)
     lines += lines[:4]
     stream = only_stream(lines)
-    assert stream.checks == 10
+    assert (stream.mode, stream.checks) == ("stream", 14)
+
+
+def test_broken_checks_that_are_all_alike_are_not_merged():
+    assert only_stream(check(1, broken=True) * 3).checks == 3
+
+
+def test_gap_that_an_extra_term_closes_ends_no_dump():
+    line = busy("full", 1000, 900, 0, 0, 0, 70, extra=", withheld=30")
+    other = busy("full", 1000, 890, 0, 0, 0, 70, extra=", withheld=40")
+    assert only_stream([line, line, other]).checks == 3
 
 
 def test_equal_numbers_alone_merge_nothing():
