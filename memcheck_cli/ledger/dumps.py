@@ -93,7 +93,7 @@ class Burst:
         return []
 
     def end(self) -> list[Entry]:
-        """No more records: settle what is held back. A repetition that the log's end cuts off is taken as new checks."""
+        """No more records: settle what is held back. Half a repetition is none: its records are new checks."""
         if not self._held:
             return []
         fresh = self._settle()

@@ -14,7 +14,7 @@ SCHEMA = "memcheck.analysis/1"
 def document(analysis: Analysis) -> dict[str, Any]:
     """The whole answer as plain data, ready for `json.dumps`."""
     breaks = [break_data(found) for found in analysis.breaks]
-    return {
+    answer = {
         "schema": SCHEMA,
         "verdict": analysis.verdict,
         "reason": analysis.reason,
@@ -36,6 +36,25 @@ def document(analysis: Analysis) -> dict[str, Any]:
             for reading in analysis.sources
         ],
     }
+    _tell_members(answer, analysis)
+    return answer
+
+
+def _tell_members(answer: dict[str, Any], analysis: Analysis) -> None:
+    """For rotated sets: lines count in the member they stand in, and `member` names it."""
+    readings = {reading.name: reading for reading in analysis.sources if len(reading.parts) > 1}
+    if not readings:
+        return
+    for name in ("breaks", "undetermined", "unchecked", "findings"):
+        for item in answer[name]:
+            reading = readings.get(item["source"])
+            if reading is None:
+                continue
+            for holder in (item, item.get("last_balanced") or {}):
+                if holder.get("line") is not None:
+                    holder["member"], holder["line"] = reading.place(holder["line"])
+            if "asserted_line" in item:
+                item["asserted_member"], item["asserted_line"] = reading.place(item["asserted_line"])
 
 
 def break_data(found: Break) -> dict[str, Any]:

@@ -53,10 +53,20 @@ def _print(console: Console, analysis: Analysis, verbose: bool) -> None:
     _print_items(console, "Undetermined", analysis.undetermined, verbose)
     _print_items(console, "Not checked", analysis.unchecked, verbose)
     _print_items(console, "Worth knowing", analysis.findings, verbose)
+    _print_parts(console, analysis)
     rejected = sum(reading.rejected for reading in analysis.sources)
     if rejected:
         lines = "line bears" if rejected == 1 else "lines bear"
         console.print(f"{rejected} {lines} the checker's tag but cannot be read whole (--rejects FILE lists them).")
+
+
+def _print_parts(console: Console, analysis: Analysis) -> None:
+    """Lines count over a rotated set as a whole: say which member holds which."""
+    for reading in analysis.sources:
+        if len(reading.parts) > 1:
+            starts = ", ".join(f"{safe(name)} from line {before + 1}" for name, before in reading.parts[-8:])
+            console.print()
+            console.print(Text(f"{safe(reading.name)} was read as one: {starts}."))
 
 
 def _where(found: Break) -> str:
