@@ -126,6 +126,6 @@ def double_free(sub_pool: int, pages: int) -> str:
     return messages.DOUBLE_FREE.print(sub_pool=sub_pool, pages=pages)
 
 
-def use_after_free(pages: Sequence[int]) -> str:
-    """The page check's text for pages that are owned and free at once; eight are shown."""
-    return messages.USE_AFTER_FREE.print(pages=len(pages), sample=", ".join(str(page) for page in pages[:8]))
+def use_after_free(pages: int, sample: Sequence[int]) -> str:
+    """The page check's text for `pages` pages that are owned and free at once; eight of `sample` are shown."""
+    return messages.USE_AFTER_FREE.print(pages=pages, sample=", ".join(str(page) for page in sample[:8]))

@@ -243,7 +243,7 @@ class Server:
     def _page_check(self, duplicates: Mapping[int, int], used: Sequence[int]) -> tuple[str | None, tuple[str, ...]]:
         found = [printing.double_free(pool, pages) for pool, pages in duplicates.items() if pages]
         if used:
-            found.append(printing.use_after_free(used))
+            found.append(printing.use_after_free(len(used), used))
         warnings: list[str] = []
         for text in found:
             if self.strict:

@@ -12,14 +12,22 @@ from heapq import heappop, heappush
 
 from memcheck_cli.checker import messages, printing
 from memcheck_cli.checker.printing import PoolCheck
+from memcheck_cli.checker.releases import NEWEST
 from memcheck_cli.checker.server import RING_MESSAGES, Server
-from memcheck_cli.ledger import Row, Stream
+from memcheck_cli.ledger import Page, Row, Stream
 from memcheck_cli.ledger.stream import EMPTY
 from memcheck_cli.replaying.logs import LogReplayer, pool_check, sum_breaks
 from memcheck_cli.replaying.raw_lines import Around, RawLines
+from memcheck_cli.replaying.releases_of_log import releases_of_form
 
 Write = Callable[[bytes], object]
 _DRAIN_AT = 1024
+
+
+def _page_text(page: Page) -> str:
+    if page.kind == "double-free":
+        return printing.double_free(1 if page.pool == "swa" else 0, page.pages)
+    return printing.use_after_free(page.pages, page.sample)
 
 
 class Emitter:
@@ -30,10 +38,18 @@ class Emitter:
         self.write = write
         self.replayer: LogReplayer | None = None
 
-    def rules(self, stream: Stream, row: Row) -> str:
-        """The release whose texts are printed for a record."""
+    def rules(self, row: Row) -> str:
+        """The release that prints: the one told, else the newest that prints the form the record was read in.
+
+        Not the one that fits the log best: 0.5.11-0.5.12.post1 print the form too, but have no ring at level 1.
+        """
         assert self.replayer is not None
-        return self.replayer.rules_for(stream, row)
+        if self.replayer.rules is not None:
+            return self.replayer.rules
+        if row.form == "B2":
+            return "dev"
+        printing = releases_of_form(row.form)
+        return printing[-1] if printing else NEWEST
 
     def pool(self, stream: Stream, pool: str, row: Row) -> PoolCheck:
         """A record as the checker's input, its total found elsewhere where it prints none."""
@@ -47,8 +63,9 @@ class Emitter:
         """The bytes around the message of a record."""
         return self.raw.around(row.line)
 
-    def check(self, stream: Stream, rows: Sequence[tuple[str, Row]], lived_on: bool) -> None:
-        """One whole busy check, empty full line included. lived_on: the server printed a later check."""
+    def check(self, stream: Stream, rows: Sequence[tuple[str, Row]], lived_on: bool, pages: Sequence[Page]) -> None:
+        """One whole busy check, empty full line included. lived_on: the server printed a later check. pages: what the
+        page check reported behind it."""
         raise NotImplementedError
 
     def finish(self) -> None:
@@ -66,7 +83,7 @@ class Level2(Emitter):
 
     def record(self, stream: Stream, pool: str, row: Row) -> None:
         """One busy record, as it is counted."""
-        rules = self.rules(stream, row)
+        rules = self.rules(row)
         server = self._server(rules)
         if not self._line_by_line(server, row):
             return
@@ -78,12 +95,12 @@ class Level2(Emitter):
             text = printing.without_total(self.pool(stream, pool, row))
         self._push(row.line, self.around(row).line(text))
 
-    def check(self, stream: Stream, rows: Sequence[tuple[str, Row]], lived_on: bool) -> None:
+    def check(self, stream: Stream, rows: Sequence[tuple[str, Row]], lived_on: bool, pages: Sequence[Page]) -> None:
         """One whole check: for rules that print one line for all its pools, or die on some."""
         pools = [(pool, row) for pool, row in rows if pool != EMPTY]
         if not pools:
             return
-        server = self._server(self.rules(stream, rows[0][1]))
+        server = self._server(self.rules(rows[0][1]))
         if self._line_by_line(server, rows[0][1]):
             return
         hybrid = any(pool == "swa" for pool, _ in pools)
@@ -136,29 +153,39 @@ class Level1(Emitter):
         self.ring_messages = ring_messages
         self._servers: dict[tuple[int, str | None, str], Server] = {}
 
-    def check(self, stream: Stream, rows: Sequence[tuple[str, Row]], lived_on: bool) -> None:
+    def check(self, stream: Stream, rows: Sequence[tuple[str, Row]], lived_on: bool, pages: Sequence[Page]) -> None:
         """One whole check: keep its messages, and on a leak print what a server does then."""
-        pools = [(pool, row) for pool, row in rows if pool != EMPTY]
-        if not pools:
+        shown = [(pool, row) for pool, row in rows if pool != EMPTY]
+        if not shown:
             return
         server = self._server(stream, rows)
-        server.all_swa = len(pools) < len(rows)
-        if lived_on and any(sum_breaks(row) for _, row in pools):
+        server.all_swa = len(shown) < len(rows)
+        if lived_on and any(sum_breaks(row) for _, row in shown):
             server.asserts = False  # by its own numbers it should have died here
-        answer = server.check([self.pool(stream, pool, row) for pool, row in pools])
-        around = self.around(pools[-1][1])
+        answer = server.check([self.pool(stream, pool, row) for pool, row in shown])
+        around = self.around(shown[-1][1])
         for message in answer.printed:
             self.write(around.line(message))
         if answer.raised is not None:
-            self.write(around.line(printing.SCHEDULER_EXCEPTION))
-            self.write(around.line(answer.raised, bracket=False))
-            self.write(around.line("", bracket=False))
+            self._raise(around, answer.raised)
+            return
+        for page in pages:
+            if lived_on:
+                self.write(around.line(_page_text(page)))
+            else:
+                self._raise(around, f"ValueError: {_page_text(page)}")
+
+    def _raise(self, around: Around, error: str) -> None:
+        """The record a dying scheduler logs."""
+        self.write(around.line(printing.SCHEDULER_EXCEPTION))
+        self.write(around.line(error, bracket=False))
+        self.write(around.line("", bracket=False))
 
     def _server(self, stream: Stream, rows: Sequence[tuple[str, Row]]) -> Server:
         key = (stream.run, stream.process, stream.rank)
         server = self._servers.get(key)
         if server is None or not server.alive:
-            rules = self.rules(stream, rows[0][1])
+            rules = self.rules(rows[0][1])
             cache = "hybrid" if any(pool == "swa" for pool, _ in rows) else "radix"
             server = self._servers[key] = Server(rules, 1, cache=cache, ring_messages=self.ring_messages)
         return server

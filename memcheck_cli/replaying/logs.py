@@ -15,7 +15,7 @@ from memcheck_cli.checker.invariant import TERMS, Verdict, equation, verdict
 from memcheck_cli.checker.printing import PoolCheck
 from memcheck_cli.checker.releases import Release
 from memcheck_cli.checker.server import POOL_TEXTS, Server
-from memcheck_cli.ledger import Ledger, Row, Stream
+from memcheck_cli.ledger import Ledger, Page, Row, Stream
 from memcheck_cli.ledger.stream import EMPTY
 from memcheck_cli.log.records import Line, Message
 from memcheck_cli.replaying.changes import Change, WhatIf, judge_with, questions
@@ -101,8 +101,8 @@ class _Check:
     rows: list[tuple[str, Row]]
 
 
-CheckSink = Callable[[Stream, Sequence[tuple[str, Row]], bool], None]
-"""Is given every busy check in order, with whether its process lived on: for `emit`."""
+CheckSink = Callable[[Stream, Sequence[tuple[str, Row]], bool, Sequence[Page]], None]
+"""Is given every busy check in order, with whether its process lived on and the page reports behind it: for `emit`."""
 
 
 class LogReplayer:
@@ -139,6 +139,7 @@ class LogReplayer:
         self._pending: dict[tuple[int, str | None, str], tuple[Stream, _Check]] = {}
         self._waiting: list[tuple[Judgement, Row, Stream]] = []
         self._servers: dict[tuple[str, str], Server] = {}
+        self._judged_forms: set[tuple[int, str]] = set()
         self._silences: dict[tuple[str, bool, int], str] = {}
         self._against = Parting(against) if against is not None else None
         self.result.against = self._against
@@ -151,7 +152,7 @@ class LogReplayer:
             run = self.ledger.run_number(line.process)
             self.ledger.fold(line, message)
             run = max(run, self.ledger.run_number(line.process))
-            self._candidates_of(run).see(message)
+            self._candidates_of(run).see(message, line.text)
         else:
             self.ledger.fold(line, message)
         self.ledger.openings.clear()
@@ -167,6 +168,8 @@ class LogReplayer:
         for judgement, row, stream in self._waiting:
             self._count(self._decide(judgement, row, stream, last=True))
         self._waiting.clear()
+        # Named at the end: later lines may have narrowed down the release. What they narrow changes no verdict.
+        self.result.rules = {self.rules or self._candidates_of(run).newest(form) for run, form in self._judged_forms}
         self.result.rejected = self.ledger.rejected_count
         return self.result
 
@@ -199,9 +202,10 @@ class LogReplayer:
         if check.kind == "busy":
             failed = {pool for pool, row in rows if _asserted(stream, pool, row)}
             last_line = max((row.line for _, row in check.rows), default=0)
-            lived = (lived_on or any(page.line > last_line for page in stream.pages[-1:])) and not failed
+            pages = [page for page in stream.pages[-2:] if page.line > last_line]
+            lived = (lived_on or bool(pages)) and not failed  # the page check runs behind both assertions
             if self.sink is not None and (not self.ranks or stream.rank in self.ranks):
-                self.sink(stream, check.rows, lived)
+                self.sink(stream, check.rows, lived_on and not failed, pages)
             words = {pool: self._busy_word(stream, pool, row, failed, lived) for pool, row in rows}
         else:
             broken = {pool for pool, row in rows if sum_breaks(row)}
@@ -241,9 +245,8 @@ class LogReplayer:
         return server
 
     def _judge(self, stream: Stream, kind: str, pool: str, row: Row, word: str, hybrid: bool) -> None:
-        result = self.result
         rules = self.rules_for(stream, row)
-        result.rules.add(rules)
+        self._judged_forms.add((stream.run, row.form))
         place = LogPlace(
             stream.run, stream.process, stream.rank, pool, kind, row.iteration if kind == "busy" else None, row.line,
             row.time,
@@ -269,15 +272,22 @@ class LogReplayer:
             return ""
         return self.silence(self.rules, stream, hybrid)
 
+    def _topk(self, stream: Stream) -> int:
+        """The width of speculation the log tells, 1 where it tells none."""
+        run = self.ledger.runs.get(stream.run)
+        topk = run.flag("speculative_eagle_topk", stream.process) if run else None
+        if run is None or type(topk) is not int:
+            return 1
+        return 1 if run.flags(stream.process).get("speculative_algorithm", "") is None else topk
+
     def silence(self, rules: str, stream: Stream, hybrid: bool) -> str:
         """Why a server under `rules` would have said nothing on this stream, or nothing."""
         if rules == "dev":
             return ""
-        run = self.ledger.runs.get(stream.run)
-        topk = run.flag("speculative_eagle_topk", stream.process) if run else None
-        key = (rules, hybrid, topk if isinstance(topk, int) else 1)
+        topk = self._topk(stream)
+        key = (rules, hybrid, topk)
         if key not in self._silences:
-            one = Server(rules, 2, topk=key[2])
+            one = Server(rules, 2, topk=topk)
             reason = one.silent()
             if reason is None and hybrid and one.release not in POOL_TEXTS:
                 reason = DIES_ON_HYBRID
@@ -363,7 +373,7 @@ class LogReplayer:
             if not self._covers(stream.rank, asserted.pool):
                 continue
             rules = self.rules_for(stream, row)
-            self.result.rules.add(rules)
+            self._judged_forms.add((stream.run, row.form))
             place = LogPlace(
                 stream.run, stream.process, stream.rank, asserted.pool, "busy", None, asserted.line, row.time
             )
