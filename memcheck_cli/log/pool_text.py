@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from memcheck_cli.checker.messages import RING
@@ -90,8 +91,38 @@ def _fits(form: Dialect, label: str | None, ring: bool, first: str, known: set[s
     return ring or known.isdisjoint(_TOTAL_AND_TERMS.difference(names))
 
 
+_LONGEST_SPLICE = 80
+"""Characters of two known names, at most."""
+
+
+@lru_cache(maxsize=64)
+def _pieces(names: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
+    """All beginnings and all ends of the names, without the whole names."""
+    return (
+        frozenset(name[:at] for name in names for at in range(len(name))),
+        frozenset(name[at:] for name in names for at in range(1, len(name))),
+    )
+
+
+def _is_spliced(name: str, names: tuple[str, ...]) -> bool:
+    """Whether `name` is the beginning of one known name with the end of another, as where a piece of a line is lost:
+    `proctable` of `protected` and `evictable`."""
+    if len(name) > _LONGEST_SPLICE:
+        return False
+    begins, ends = _pieces(names)
+    return any(
+        name[at:] in ends and (name[:at] in begins or (name[:at] in names and name[at : at + 1].isalpha()))
+        for at in range(len(name))
+    ) or (name in begins)
+
+
 def _fill(form: Dialect, label: str | None, pairs: Sequence[tuple[str, Value]]) -> Fit | Damage:
     fields = dict(form.body.pairs)
+    last = max((at for at, (name, _) in enumerate(pairs) if name in fields), default=0)
+    # Forks add names; between the known ones such a name may also be what a tear left over.
+    for name, _ in pairs[:last]:
+        if name not in fields and name not in _TERMS and _is_spliced(name, form.names):
+            return Damage(f"{name} is what is left of two names", label)
     total: int | None = None
     terms: dict[str, int] = {}
     extra: dict[str, Value] = {}

@@ -241,6 +241,24 @@ def test_the_rest_of_a_line_cut_at_its_start_bears_no_tag(text: str) -> None:
     assert read_message(text, True) is None
 
 
+@pytest.mark.parametrize(
+    "name", ["proctable", "sessionrotected", "protecictable", "tected", "avail", "session_heldrotected"]
+)
+def test_a_name_left_over_from_two_is_damage(name: str) -> None:
+    text = BUSY.replace(", protected=", f", {name}=128, protected=")
+    assert isinstance(read_message(text, True), Torn)
+
+
+@pytest.mark.parametrize("name", ["withheld", "reserved", "unprotected", "draft_evictable", "total_held"])
+def test_a_fork_may_add_names_between_the_known_ones(name: str) -> None:
+    assert busy(BUSY.replace(", protected=", f", {name}=128, protected=")).extra == {name: 128}
+
+
+@pytest.mark.parametrize("name", ["evicted", "session_cached", "held"])
+def test_behind_the_known_ones_any_name_is_fine(name: str) -> None:
+    assert busy(f"{BUSY}, {name}=128").extra == {name: 128}
+
+
 # Idle reports
 
 
@@ -556,6 +574,7 @@ def test_a_cut_busy_line_is_torn_up_to_its_last_number() -> None:
         "[Mem Check (BUSY)] " + "[" * 1_000_000,
         "[Mem Check (BUSY)] [full] total=" + "9" * 1_000_000,
         "[Mem Check" * 100_000,
+        BUSY.replace("protected=", "p" * 1_000_000 + "=1, protected="),
         "x [Mem Check (BUSY)] " * 50_000,
         BUSY + ", leaked_full_pages={" + "1, " * 300_000,
         BUSY + " " * 1_000_000 + "x",
