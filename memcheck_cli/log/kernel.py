@@ -40,16 +40,20 @@ class Batch:
     """The recognised lines of one stretch, in order, and the other lines that hold the tag.
 
     start, stop: the stretch of the buffer, whole lines. newlines: line feeds in it. n: recognised lines. Columns of
-    length n: offset (int64, index in the buffer of the line's first byte), reading, stream, pool (int32, codes: indices
-    in `Kernel.readings`, `.streams`, `.pools`), time (int64, milliseconds since 1970-01-01 of the printed time; see
-    NO_TIME and UNDATED). values: int64, one row for each name in FIELDS, then one for each further term in the order of
-    the reading's `extra`; 0 where a line does not print it. unread: (row, start, end) of each line that holds the tag
-    and was not recognised; it stands before recognised line number `row`, and `end` is behind its line feed.
+    length n: offset, end (int64, indices in the buffer of the line's first byte and behind its line feed), reading,
+    stream, pool (int32, codes: indices in `Kernel.readings`, `.streams`, `.pools`), time (int64, milliseconds since
+    1970-01-01 of the printed time; see NO_TIME and UNDATED). values: int64, one row for each name in FIELDS, then one
+    for each further term in the order of the reading's `extra`; 0 where a line does not print it. unread: (row, start,
+    end) of each line that holds the tag and was not recognised; it stands before recognised line number `row`, and
+    `end` is behind its line feed.
 
     The arrays are valid until the next batch is asked for.
     """
 
-    __slots__ = ("newlines", "offset", "pool", "reading", "start", "stop", "stream", "time", "unread", "values")
+    __slots__ = (
+        *("start", "stop", "newlines", "unread", "offset", "end"),
+        *("reading", "stream", "pool", "time", "values"),
+    )
 
     def __init__(self, start: int, stop: int, newlines: int, rows: _Rows, unread: list[tuple[int, int, int]]) -> None:
         self.start = start
@@ -57,6 +61,7 @@ class Batch:
         self.newlines = newlines
         self.unread = unread
         self.offset: Array = rows.offset
+        self.end: Array = rows.end
         self.reading: Array = rows.reading
         self.stream: Array = rows.stream
         self.pool: Array = rows.pool
@@ -68,6 +73,19 @@ class Batch:
         """Number of recognised lines."""
         return len(self.offset)
 
+    def gaps(self) -> list[tuple[int, int, int]]:
+        """(row, start, end) of every stretch between recognised lines: whole lines that were not recognised, before
+        recognised line number `row`."""
+        if not self.n:
+            return [(0, self.start, self.stop)]
+        rows = (self.offset[1:] != self.end[:-1]).nonzero()[0].tolist()
+        found = [(row + 1, int(self.end[row]), int(self.offset[row + 1])) for row in rows]
+        if self.offset[0] > self.start:
+            found.insert(0, (0, self.start, int(self.offset[0])))
+        if self.end[-1] < self.stop:
+            found.append((self.n, int(self.end[-1]), self.stop))
+        return found
+
 
 class _Rows(NamedTuple):
     offset: Array
@@ -76,7 +94,7 @@ class _Rows(NamedTuple):
     pool: Array
     time: Array
     values: Array
-    last: int  # index behind the last recognised line
+    end: Array
 
 
 class Kernel:
@@ -197,6 +215,7 @@ class Kernel:
                 batch.start += shift
                 batch.stop += shift
                 batch.offset = batch.offset + shift
+                batch.end = batch.end + shift
                 batch.unread = [(row, a + shift, b + shift) for row, a, b in batch.unread]
             yield batch
 
@@ -262,7 +281,7 @@ class Kernel:
                 rows, bad = self._rows(windows, starts, lost)
             else:
                 rows, bad = self._rows(windows, starts)
-            if rows.last > at:
+            if len(rows.end) and rows.end[-1] > at:
                 # The line feed that ends the last one is not part of the stretch.
                 final = int(np.searchsorted(tags, rows.offset[-1]))
                 rows = _cut(rows, len(rows.offset) - 1)
@@ -364,7 +383,7 @@ class Kernel:
             values, wrong, last = self._endings[single].read(windows, self._scratch, first)
             reading = tables.reading[:, single].take(head)
             if wrong is None:
-                return self._finish(starts, reading, time, values, int(last[-1])), _others(len(bad), rows)
+                return self._finish(starts, reading, time, values, last), _others(len(bad), rows)
             pending = wrong.nonzero()[0]
             reading[pending] = -1
             values, last = values.copy(), last.copy()
@@ -378,12 +397,11 @@ class Kernel:
             rows = good if rows is None else rows.take(good)
             starts, reading, time, last = starts.take(good), reading.take(good), time.take(good), last.take(good)
             values = values.take(good, axis=1)
-        end = int(last[-1]) if len(last) else 0
-        return self._finish(starts, reading, time, values, end), _others(len(bad), rows)
+        return self._finish(starts, reading, time, values, last), _others(len(bad), rows)
 
-    def _finish(self, starts: Array, reading: Array, time: Array, values: Array, last: int) -> _Rows:
+    def _finish(self, starts: Array, reading: Array, time: Array, values: Array, end: Array) -> _Rows:
         stream, pool = self._stream_of.take(reading), self._pool_of.take(reading)
-        return _Rows(starts, reading, stream, pool, time, values, last)
+        return _Rows(starts, reading, stream, pool, time, values, end)
 
     def _retry(
         self,
@@ -445,18 +463,10 @@ def _others(n: int, rows: Array | None) -> Array:
 
 def _cut(rows: _Rows, n: int) -> _Rows:
     """The first n rows."""
-    return _Rows(
-        rows.offset[:n], rows.reading[:n], rows.stream[:n], rows.pool[:n], rows.time[:n], rows.values[:, :n], rows.last
-    )
+    values = rows.values[:, :n]
+    return _Rows(rows.offset[:n], rows.reading[:n], rows.stream[:n], rows.pool[:n], rows.time[:n], values, rows.end[:n])
 
 
 _NONE = np.empty(0, np.int64)
-_NO_ROWS = _Rows(
-    _NONE,
-    _NONE.astype(np.int32),
-    _NONE.astype(np.int32),
-    _NONE.astype(np.int32),
-    _NONE,
-    np.empty((len(FIELDS), 0), np.int64),
-    0,
-)
+_NO_CODES = np.empty(0, np.int32)
+_NO_ROWS = _Rows(_NONE, _NO_CODES, _NO_CODES, _NO_CODES, _NONE, np.empty((len(FIELDS), 0), np.int64), _NONE)

@@ -116,10 +116,10 @@ def check(kernel: Kernel, data: bytes, start: int, stop: int) -> int:
         at = end
     seen: list[tuple[int, int | None]] = []
     recognised = newlines = 0
-    at = start
+    reached = start
     for batch in kernel.read(data, start, stop):
-        assert batch.start == at < batch.stop
-        at = batch.stop
+        assert batch.start == reached < batch.stop
+        reached = batch.stop
         newlines += batch.newlines
         places: list[tuple[int, int | None]] = []
         for offset, said in rows_of(kernel, batch):
@@ -129,6 +129,12 @@ def check(kernel: Kernel, data: bytes, start: int, stop: int) -> int:
             assert said == said_by(found), raw
             places.append((offset, None))
         recognised += batch.n
+        covered = list(zip(batch.offset.tolist(), batch.end.tolist(), strict=True))
+        assert all(data.find(b"\n", first) + 1 == end for first, end in covered)
+        for row, first, end in reversed(batch.gaps()):
+            covered.insert(row, (first, end))
+        assert [first for first, _ in covered] == [batch.start, *(end for _, end in covered[:-1])]
+        assert covered[-1][1] == batch.stop
         for row, first, end in reversed(batch.unread):
             places.insert(row, (first, end))
         seen += places
@@ -137,7 +143,7 @@ def check(kernel: Kernel, data: bytes, start: int, stop: int) -> int:
             found = reference(raw)
             if found is not None:
                 kernel.learn(raw, *found)
-    assert at == stop
+    assert reached == stop
     assert newlines == data.count(b"\n", start, stop)
     assert [place for place, _ in seen] == [place for place, _ in expected]
     assert all(end in (None, expected[index][1]) for index, (_, end) in enumerate(seen))
@@ -189,20 +195,12 @@ times = st.sampled_from(
     ]
 )
 ranks = st.sampled_from(["", " TP0", " TP1", " TP10", " DP1 TP1 EP1", " PP0 ATTN_CP0 MOE_DP1 TP3"])
+odd_ends = (", dcp_physical_page_slack_allowed=True", ", src=census", ", class_free_pages=[1, 2]", ",", " ")
 extras = st.sampled_from(
     [
-        "",
-        "",
-        "",
-        ", withheld=32",
-        ", withheld=-1, double_owned=16",
-        ", free_list_duplicates=0",
-        ", free_list_duplicates=3",
-        ", dcp_physical_page_slack_allowed=True",
-        ", src=census",
-        ", class_free_pages=[1, 2]",
-        ",",
-        " ",
+        *("", "", "", ", withheld=32", ", withheld=-1, double_owned=16"),
+        *(", free_list_duplicates=0", ", free_list_duplicates=3", ", free_list_duplicates=0, withheld=7"),
+        *odd_ends,
     ]
 )
 plain = st.builds(busy, ranks, st.sampled_from(["full", "swa"]), times, st.tuples(*[st.integers(0, 10**7)] * 6))
