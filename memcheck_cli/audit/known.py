@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 
 from memcheck_cli.audit.follow.values import External
+from memcheck_cli.checker.releases import Release
 
 PREFIX = "sglang.test.server_fixtures."
 KITS = "sglang.test.kits."
@@ -219,17 +220,18 @@ FIXTURE_OF = {name: module for module, (_, names) in _FIXTURES.items() for name 
 MERGING = frozenset({*_FIXTURES["spec_eagle_fixture"][1], *_FIXTURES["streaming_session_fixture"][1]})
 """The fixtures that apply `env_overrides`."""
 
-LEVEL_TWO_RELEASES = ("0.5.12", "0.5.12.post1")
-"""The releases in which the streaming session fixture enables level 2; from 0.5.13 it is level 1."""
-
 _PLAIN_PACKAGES = frozenset({"torch", "numpy", "pytest", "transformers", "parameterized", "absl", "pydantic",
                              "requests", "typing_extensions", "fastapi", "aiohttp", "openai", "triton"})  # fmt: skip
 _CASES = frozenset({"TestCase", "IsolatedAsyncioTestCase", "CustomTestCase"})
 
 
-def description(module: str, release: str | None) -> str:
-    """The code that stands in for a fixture's file, for a release (None: 0.5.13 and later)."""
-    return _HEAD + _FIXTURES[module][0].replace("{level}", "2" if release in LEVEL_TWO_RELEASES else "1")
+def description(module: str, release: Release | None) -> str:
+    """The code that stands in for a fixture's file, for a release (None: the newest).
+
+    The streaming session fixture enables level 2 in 0.5.12 and 0.5.12.post1, and level 1 from 0.5.13.
+    """
+    level = "1" if release is None or release >= Release.parse("0.5.13rc0") else "2"
+    return _HEAD + _FIXTURES[module][0].replace("{level}", level)
 
 
 def is_case(base: External) -> bool:

@@ -108,11 +108,18 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """classes: every test class that starts a server, by file and line. files: how many Python files were looked at."""
+    """classes: every test class that starts a server, by file and line. files: how many Python files were looked at.
+    names: every class that was looked at."""
 
     classes: tuple[AuditedClass, ...]
     skipped: tuple[Skipped, ...]
     files: int
+    names: tuple[str, ...]
+
+
+def printable(text: str) -> str:
+    """Text from a source as it can be written in any encoding of Unicode (a literal may hold half a character)."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def rank(level: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memcheck_cli.audit.follow.values import Rest, Seq, Unknown
-from memcheck_cli.audit.model import Speculative
+from memcheck_cli.audit.model import Speculative, printable
 
 _OPTIONS = {
     "--speculative-algorithm": "algorithm",
@@ -66,7 +66,7 @@ def speculative(arguments: object, attribute: Callable[[str], object]) -> Specul
     if not told and not isinstance(algorithm, Unknown) and not open_ended:
         return None
     return Speculative(
-        algorithm=str(algorithm) if told else None,
+        algorithm=printable(str(algorithm))[:100] if told else None,
         topk=_number(values.get("topk")),
         num_steps=_number(values.get("num_steps")),
         draft_tokens=_number(values.get("draft_tokens")),
@@ -76,7 +76,7 @@ def speculative(arguments: object, attribute: Callable[[str], object]) -> Specul
 
 def _number(value: object) -> int | None:
     if isinstance(value, int) and not isinstance(value, bool):
-        return value
+        return value if abs(value) < 10**18 else None
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 18:
         return int(value)
     return None

@@ -33,10 +33,12 @@ from memcheck_cli.audit.model import (
     Reason,
     Setting,
     Speculative,
+    printable,
     rank,
 )
 from memcheck_cli.audit.reach import Reach, mentions
 from memcheck_cli.audit.speculative import options, speculative
+from memcheck_cli.checker.releases import Release
 
 OVERRIDES = "env_overrides"
 _SET_UP = ("setUp", "asyncSetUp", "setup_method")
@@ -45,7 +47,7 @@ _SET_UP = ("setUp", "asyncSetUp", "setup_method")
 class Auditor(Statements):
     """Runs the fixtures of test classes, abstractly, up to the start of the server."""
 
-    def __init__(self, library: Library, release: str | None = None) -> None:
+    def __init__(self, library: Library, release: Release | None = None) -> None:
         super().__init__(library, release)
         self._reach = Reach(library.modules)
         self._reaches: dict[Function, bool] = {}
@@ -219,7 +221,7 @@ class Auditor(Statements):
         """The pairs of `env_overrides`: of all classes, base first; of a list, those of the first class that has it."""
         owners = [entry for entry in reversed(cls.mro) if OVERRIDES in entry.own]
         nearest = cls.find(OVERRIDES)
-        if isinstance(nearest, Seq) and nearest.kind == "list":
+        if isinstance(nearest, Seq) and (nearest.kind == "list" or _holds_names(nearest)):
             owners = owners[-1:]
         pairs: list[tuple[str, object, Origin]] = []
         for entry in owners:
@@ -270,8 +272,8 @@ class Auditor(Statements):
             return notes
         chain = launch.env.chains.get(LEVEL_VARIABLE, ())
         if declared and not any(write.origin.how == OVERRIDES for write in chain):
-            place = f"line {launch.site.line}" if launch.site.file else f"{launch.owner}"
-            text = f"{declared[-1][2].owner} declares a level that the start of the server ({place}) does not apply"
+            starter = launch.owner or "the code"
+            text = f"{declared[-1][2].owner} declares a level that {starter}, which starts the server, does not apply"
             notes.append(_note(text, declared[-1][2].site))
         if level is None:
             return notes
@@ -303,6 +305,11 @@ def _nothing(name: str) -> object:
     return None
 
 
+def _holds_names(pairs: Seq) -> bool:
+    """Whether variables are given by name: the shape of the streaming session fixture, which merges nothing."""
+    return any(isinstance(pair, Seq) and pair.items and isinstance(pair.items[0], str) for pair in pairs.items)
+
+
 def _reads_overrides(cls: ClassValue) -> bool:
     """Whether any method of the class asks for `env_overrides`."""
     for value in cls.own.values():
@@ -322,8 +329,8 @@ def _same_text(left: object, right: object) -> bool:
 def _settings(env: Env) -> tuple[Setting, ...]:
     return tuple(
         Setting(
-            name=name,
-            value=write.value if isinstance(write.value, str) else None,
+            name=printable(name),
+            value=printable(write.value) if isinstance(write.value, str) else None,
             decided=not isinstance(write.value, Unknown),
             set_by=write.origin.owner,
             how=write.origin.how,

@@ -25,6 +25,7 @@ from memcheck_cli.audit.follow.values import (
     Unknown,
 )
 from memcheck_cli.audit.known import FIXTURE_OF, KITS, PREFIX, description, is_case, is_plain
+from memcheck_cli.checker.releases import Release
 
 _HARMLESS = re.compile(r"(?:unittest|pytest|functools|dataclasses|abc|typing|contextlib|enum|sglang\.test\.ci)\b.*")
 _HARMLESS_NAME = re.compile(
@@ -36,7 +37,7 @@ _PLAIN_METACLASSES = frozenset({"type", "abc.ABCMeta"})
 class Definitions(Functions):
     """`def` and `class`."""
 
-    def __init__(self, library: Library, release: str | None = None) -> None:
+    def __init__(self, library: Library, release: Release | None = None) -> None:
         super().__init__(library)
         self.release = release
         self.outer: dict[str, ClassValue] = {}

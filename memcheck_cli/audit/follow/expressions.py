@@ -11,6 +11,7 @@ from memcheck_cli.audit.follow.machine import Frame, text_of
 from memcheck_cli.audit.follow.operations import Operations
 from memcheck_cli.audit.follow.values import (
     ENV_NAME,
+    MAX_BITS,
     MAX_TEXT,
     Function,
     Map,
@@ -38,7 +39,9 @@ class Expressions(Operations):
         value: object = node.value
         if isinstance(value, str) and ENV_NAME.fullmatch(value):
             return Named(value, self.origin(node, frame, ""))
-        if isinstance(value, (str, int, float, bool)) or value is None:
+        if isinstance(value, int) and value.bit_length() > MAX_BITS:
+            return self.unknown("the number is too long to be followed", node, frame)
+        if isinstance(value, (str, int, float)) or value is None:
             return value
         return self.unknown(f"{text_of(node)} cannot be told", node, frame)
 

@@ -9,6 +9,7 @@ from memcheck_cli.audit.follow.lookup import MISSING
 from memcheck_cli.audit.follow.machine import Frame, text_of
 from memcheck_cli.audit.follow.natives import Natives
 from memcheck_cli.audit.follow.values import (
+    MAX_BITS,
     MAX_ITEMS,
     Bound,
     ClassDict,
@@ -93,6 +94,11 @@ class Functions(Natives):
                 item if isinstance(item, Rest) else self.invoke(args[0], [item], {}, node, frame) for item in items
             ]
             return self.sequence("list", mapped, node, frame)
+        elif name == "sum" and args:
+            total: object = args[1] if len(args) > 1 else 0
+            for item in self.spread(args[0], node, frame):
+                total = self.binary(total, item.why if isinstance(item, Rest) else item, ast.Add(), node, frame)
+            return total
         elif name in ("any", "all") and args:
             truths = [
                 None if isinstance(item, Rest) else self.truth(item) for item in self.spread(args[0], node, frame)
@@ -117,7 +123,9 @@ class Functions(Natives):
                 if name == "str":
                     return "" if not args else str(value)
                 if name == "int" and isinstance(value, (str, int, float)):
-                    return int(value) if len(args) == 1 else int(str(value), int(str(args[1])))
+                    number = int(value) if len(args) == 1 else int(str(value), int(str(args[1])))
+                    if number.bit_length() <= MAX_BITS:
+                        return number
                 if name == "float" and isinstance(value, (str, int, float)):
                     return float(value)
                 if name == "abs" and isinstance(value, (int, float)):

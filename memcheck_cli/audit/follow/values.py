@@ -22,6 +22,9 @@ MAX_ITEMS = 10_000
 MAX_TEXT = 100_000
 """The same for strings, in characters."""
 
+MAX_BITS = 4096
+"""The same for integers: Python itself refuses to write larger ones as decimal text."""
+
 ENV_NAME = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+", re.ASCII)
 """What looks like the name of an environment variable."""
 

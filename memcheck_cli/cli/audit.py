@@ -1,0 +1,108 @@
+"""`memcheck audit`: which test classes run under the check?"""
+
+from __future__ import annotations
+
+import sys
+from typing import IO, TYPE_CHECKING
+
+import click
+
+from memcheck_cli.cli.options import output_option
+
+if TYPE_CHECKING:
+    from memcheck_cli.audit.model import Audit
+    from memcheck_cli.audit.requirement import Requirement
+
+TOLD = 20
+"""How many skipped files are named on stderr."""
+
+
+@click.command("audit")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--require-level", type=click.IntRange(min=1), metavar="N", help="Fail unless speculative ones reach N.")
+@click.option("--every", is_flag=True, help="With --require-level: ask it of every class, speculative or not.")
+@click.option("--class", "name", metavar="NAME", help="Explain one class: its bases and where each variable is set.")
+@click.option("--release", metavar="RELEASE", help="Release of fixtures not among the files. Default: the newest.")
+@click.option(
+    "--format", "form", type=click.Choice(["terminal", "json", "markdown"]), default="terminal", show_default=True
+)
+@output_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    paths: tuple[str, ...],
+    require_level: int | None,
+    every: bool,
+    name: str | None,
+    release: str | None,
+    form: str,
+    output: str | None,
+) -> None:
+    """Say which test classes run under the check.
+
+    PATH is a tree of SGLang test sources, or files of it. They are read, never imported or run. For each test class
+    that starts a server: under which level of the busy check, by which class that was set, and how it speculates.
+    Bases are looked for in all PATHs.
+
+    \b
+    Examples:
+      memcheck audit samples/spec_tests
+      memcheck audit test/registered python/sglang/test
+      memcheck audit samples/spec_tests --require-level 1
+      memcheck audit samples/spec_tests --class TestTreeSilent
+      memcheck audit samples/spec_tests --format markdown -o audit.md
+
+    Exit codes: 0 told, 1 a class falls short of --require-level, 2 wrong use,
+    3 with --require-level: that cannot be told, 4 unreadable.
+    """
+    from memcheck_cli.audit import audit
+    from memcheck_cli.audit.requirement import require
+    from memcheck_cli.errors import UsageError
+
+    if every and require_level is None:
+        raise UsageError("--every goes with --require-level")
+    answer = audit(paths, name=name, release=release)
+    if name is not None and not answer.classes:
+        raise UsageError(_no_such_class(name, answer))
+    for skipped in answer.skipped[:TOLD]:
+        click.echo(f"memcheck: {_line(skipped.file)}: {_line(skipped.reason)}", err=True)
+    if len(answer.skipped) > TOLD:
+        click.echo(f"memcheck: and {len(answer.skipped) - TOLD} more that were not read", err=True)
+    required = None if require_level is None else require(answer, require_level, every=every)
+    if output is None:
+        _write(answer, required, form, name is not None, sys.stdout)
+    else:
+        with open(output, "w", encoding="utf-8") as file:  # noqa: PTH123
+            _write(answer, required, form, name is not None, file)
+    ctx.exit(0 if required is None else required.exit_code)
+
+
+def _no_such_class(name: str, answer: Audit) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, answer.names, n=1)
+    return f"no class {name} in {answer.files} files" + (f"; did you mean {near[0]}?" if near else "")
+
+
+def _line(text: str) -> str:
+    from memcheck_cli.render.safe import safe
+
+    return safe(text)
+
+
+def _write(answer: Audit, required: Requirement | None, form: str, explain: bool, file: IO[str]) -> None:
+    if form == "json":
+        import json
+
+        from memcheck_cli.render.audit_json import document
+
+        json.dump(document(answer, required), file, ensure_ascii=False, indent=1)
+        file.write("\n")
+    elif form == "markdown":
+        from memcheck_cli.render.audit import write_markdown
+
+        write_markdown(answer, required, file)
+    else:
+        from memcheck_cli.render.audit import print_audit
+
+        print_audit(answer, required, file, explain=explain)
