@@ -48,11 +48,12 @@ class _Verbs(click.Group):
             import difflib
 
             near = difflib.get_close_matches(args[0], VERBS, n=1)
+            hint = ""
             if near:
-                error.message += f" Did you mean '{near[0]}'?"
+                hint = f" Did you mean '{near[0]}'?"
             elif os.path.exists(args[0]):  # noqa: PTH110 - pathlib costs start-up time here
-                error.message += f" To read a log: memcheck analyze {click.format_filename(args[0])}"
-            raise
+                hint = f" To read a log: memcheck analyze {click.format_filename(args[0])}"
+            raise click.UsageError(error.message + hint, ctx) from None
 
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})

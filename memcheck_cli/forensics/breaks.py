@@ -14,6 +14,8 @@ from memcheck_cli.log.records import Value
 SLOT_POOLS = ("req", "mamba")
 """Pools counted in slots: they have no pages."""
 
+EXPLAINED = "gap-explained-by-extra-terms"
+
 
 @dataclass(slots=True)
 class Break:
@@ -23,8 +25,8 @@ class Break:
     row: the broken record; witness: the last balanced record of that stream and pool before it, or None. total and
     delta may differ from the row's where the total was not printed. series_breaks: records of the series that break.
     event: number shared by the breaks that are one event seen by several ranks. steps: every change of the delta as
-    (row, delta), first to last, at most as many as the ledger keeps. last: the last record of the series. asserted: the line of the server's own assertion
-    that repeats it, or None.
+    (row, delta), first to last, at most as many as the ledger keeps. last: the last record of the series. asserted: the
+    line of the server's own assertion that repeats it, or None.
     """
 
     source: str
@@ -70,7 +72,7 @@ class Break:
 
 @dataclass(slots=True)
 class Item:
-    """Something that is no break: undetermined, unchecked, or (with `kind`) a finding.
+    """Something that is no break: undetermined, unchecked, or a finding (with `kind`).
 
     reason: one sentence. reported: the server itself called it a leak. Extra keys for a finding are in `more`.
     """
@@ -130,7 +132,7 @@ def divergences(ledger: Ledger) -> list[Item]:
         before = one.row.named_terms() if one.row else {}
         after = two.row.named_terms() if two.row else {}
         terms = {name: [before.get(name), after.get(name)] for name in {**before, **after}}
-        differing: dict[str, Value] = {name: pair for name, pair in terms.items() if pair[0] != pair[1]}  # type: ignore[misc]
+        differing: dict[str, object] = {name: pair for name, pair in terms.items() if pair[0] != pair[1]}  # type: ignore[misc]
         ranks = [member[1] for member in parted.members]
         if group.parted is None:
             kind, start = (
@@ -314,17 +316,17 @@ class _Judge:
                 if asserted
                 else f"the gap of {unbalanced[0].balance:+} closes with {text}, but one record alone proves nothing"
             )
-            self.out.undetermined.append(self.item(series.pool, row.line, why, reported=asserted or check == "idle"))
+            self.out.undetermined.append(
+                self.item(series.pool, row.line, why, kind=EXPLAINED, reported=asserted or check == "idle")
+            )
             self.out.decided += series.records - series.unbalanced
         else:
             detail = f"{text} closes the gap of all {series.unbalanced} records that do not balance without it"
             more: dict[str, Value] = {"terms": dict(combination), "records": series.unbalanced}
             if check == "idle":
                 reason = f"the server reported a leak, but {text} closes its gap"
-                self.out.undetermined.append(self.item(series.pool, row.line, reason, reported=True))
-            self.out.findings.append(
-                self.item(series.pool, row.line, detail, kind="gap-explained-by-extra-terms", more=more)
-            )
+                self.out.undetermined.append(self.item(series.pool, row.line, reason, kind=EXPLAINED, reported=True))
+            self.out.findings.append(self.item(series.pool, row.line, detail, kind=EXPLAINED, more=more))
             self.out.decided += series.records
         return True
 
@@ -368,7 +370,7 @@ class _Judge:
                 f"off by {delta:+}, but 0.5.10 sums session_held without printing it and the release is not known; "
                 "neither an assertion nor a later check follows"
             )
-            self.out.undetermined.append(self.item(series.pool, segment.last.line, reason))
+            self.out.undetermined.append(self.item(series.pool, segment.last.line, reason, kind="unprinted-term"))
         return False
 
     def asserted_line(self, pool: str, found: Break | None, row: Row | None = None) -> int | None:

@@ -327,10 +327,10 @@ class Group:
             for name in ("doubt", "parted"):
                 found: Divergence | None = getattr(follower, name)
                 if found is not None:
-                    sights = tuple(
-                        s._replace(row=row) if s.offset == offset and s.row is None else s for s in found.sights
-                    )
-                    setattr(follower, name, found._replace(sights=sights))
+                    one, two = found.sights
+                    one = one._replace(row=row) if one.offset == offset and one.row is None else one
+                    two = two._replace(row=row) if two.offset == offset and two.row is None else two
+                    setattr(follower, name, found._replace(sights=(one, two)))
 
 
 def _earliest(found: Iterable[Divergence | None]) -> Divergence | None:
