@@ -30,8 +30,10 @@ __all__ = ["FIELDS", "MARGIN", "NO_TIME", "UNDATED", "Batch", "Kernel", "count_l
 MARGIN = 2048
 """Bytes that a buffer must have before and behind a range to be read in place. Their content does not matter."""
 
-_MOST_HEADS = 2048
+_MOST_HEADS = 1024
 _MOST_ENDINGS = 64
+_UNPROVEN = 256
+"""So many lessons without one recognised line between them are signs of lines that are all different."""
 _UNREAD = 64
 """So many unread lines end a batch early, so that the next lines like them are learnt before they are met."""
 
@@ -145,8 +147,8 @@ class Kernel:
         if ("line", head_key, ending_key) in self._codes:
             return False
         self._unproven += 1
-        if self._unproven > 64:
-            self._skip = 1 << min(self._unproven - 64, 16)
+        if self._unproven > _UNPROVEN:
+            self._skip = 1 << min(self._unproven - _UNPROVEN, 16)
         if len(self._heads) >= _MOST_HEADS or len(self._endings) >= _MOST_ENDINGS:
             self._forget()
         self._codes["line", head_key, ending_key] = 1

@@ -213,23 +213,25 @@ def _slots(text: Array, columns: list[int], masks: list[Any]) -> tuple[list[Any]
     rng = random.Random(len(text))
     words = [text[:, column] & mask for column, mask in zip(columns, masks, strict=True)]
     distinct = len(np.unique(np.stack(words), axis=1).T)
-    bits = max(6, (2 * len(text)).bit_length())
-    best: tuple[int, list[Any]] = (-1, [])
-    for attempt in range(400):
-        if attempt % 40 == 39 and bits < 16:
-            bits += 1
-            best = (-1, [])
-        factors = [np.uint64(rng.getrandbits(64) | 1) for _ in columns]
-        hashes = sum(
-            (word * factor for word, factor in zip(words, factors, strict=True)), np.zeros(len(text), np.uint64)
-        )
-        found = len(np.unique(hashes >> np.uint64(64 - bits)))
-        if found > best[0]:
-            best = (found, factors)
-        if found == distinct:
+    best: tuple[int, list[Any], int, Array] = (-1, [], 0, text[:, 0])
+    # The smallest table in which a few trials find places for all; of twice as many bits as the number of heads has,
+    # every second trial does.
+    size = len(text).bit_length()
+    for bits in range(size + 3, max(size + 4, min(2 * size, 18) + 1)):
+        for _ in range(12):
+            factors = [np.uint64(rng.getrandbits(64) | 1) for _ in columns]
+            hashes = np.zeros(len(text), np.uint64)
+            for word, factor in zip(words, factors, strict=True):
+                hashes += word * factor
+            hashes >>= np.uint64(64 - bits)
+            found = len(np.unique(hashes))
+            if found > best[0]:
+                best = (found, factors, bits, hashes)
+            if found == distinct:
+                break
+        if best[0] == distinct:
             break
-    factors = best[1]
-    hashes = sum((word * factor for word, factor in zip(words, factors, strict=True)), np.zeros(len(text), np.uint64))
+    _, factors, bits, hashes = best
     slots = np.zeros(1 << bits, np.int64)
-    slots[(hashes >> np.uint64(64 - bits)).astype(np.int64)] = np.arange(len(text))
+    slots[hashes.astype(np.int64)] = np.arange(len(text))
     return factors, bits, slots
