@@ -80,6 +80,8 @@ class _Ahead(io.RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
+        if self.closed:
+            raise ValueError("I/O operation on closed stream")
         with memoryview(buffer).cast("B") as target:
             if not self._rest and len(target) and not self._next():
                 return 0

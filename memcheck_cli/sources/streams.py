@@ -109,6 +109,8 @@ class ChunkStream(io.RawIOBase):
 
     def _more(self, wait: bool) -> bool:
         """There are bytes in `_rest`, asking for the next chunk where it is empty."""
+        if self.closed:
+            raise ValueError("I/O operation on closed stream")
         while not self._rest:
             if not wait or self._ended:
                 return False

@@ -10,6 +10,7 @@ import os
 import tarfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -45,8 +46,8 @@ def zstd(data: bytes, **options: bool) -> bytes:
 
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
-    "gzip": gzip.compress,
-    "bzip2": bz2.compress,
+    "gzip": partial(gzip.compress, mtime=0),
+    "bzip2": partial(bz2.compress, compresslevel=1),  # blocks of 100 kB
     "xz": lzma.compress,
     "zstd": zstd,
 }
@@ -56,7 +57,9 @@ def make_zip(members: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", method) as archive:
         for name, data in members.items():
-            archive.writestr(name, data)
+            info = zipfile.ZipInfo(name)  # with a fixed time, so that equal members give equal archives
+            info.compress_type = method
+            archive.writestr(info, data)
     return buffer.getvalue()
 
 

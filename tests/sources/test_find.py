@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -171,12 +172,23 @@ def test_names_cannot_speak_to_the_terminal(here: Path) -> None:
     source.name.encode()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_without_permission(here: Path) -> None:
+@pytest.fixture
+def unprivileged(here: Path) -> Iterator[None]:
+    """Root may read everything, so for this test it is somebody else."""
+    here.chmod(0o755)
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    yield
+    os.seteuid(user)
+
+
+def test_without_permission(here: Path, request: pytest.FixtureRequest) -> None:
     (here / "dir").mkdir()
     (here / "dir" / "secret.log").write_bytes(LINE)
     (here / "dir" / "secret.log").chmod(0)
     (here / "closed").mkdir(mode=0)
+    request.getfixturevalue("unprivileged")
     assert told(found("dir", "closed")) == {"dir/secret.log": "permission denied", "closed": "permission denied"}
 
 
