@@ -409,7 +409,21 @@ def test_emit_1_prints_page_reports() -> None:
     ]
     out = emitted(lines, 1).decode().splitlines()
     assert out[-2:] == ["ValueError: KV double free: sub-pool 0 has 1 duplicate pages.", ""]
-    assert log(lines).agree == 1
+    result = log(lines)
+    assert (result.agree, result.unsummed) == (1, 1)
+
+
+def test_two_ranks_that_leak_at_once_dump_one_after_the_other() -> None:
+    ranks = ("TP0", "TP1")
+    lines = [prefix("TP0") + PREFILL]
+    lines += [busy("full", 100, 60 - n, 0, 0, 0, 40 + n, rank=rank) for n in range(3) for rank in ranks]
+    lines += [busy("full", 100, 50, 0, 0, 0, 49, rank=rank) for rank in ranks]
+    lines += [line for rank in ranks for line in assertion("full", 100, 50, 0, 0, 0, 49, rank=rank)]
+    before, after = analysis_of(lines), analysis_of(emitted(lines, 1).decode())
+    assert [(b.stream.rank, b.from_end, b.event) for b in after.breaks] == [
+        (b.stream.rank, b.from_end, b.event) for b in before.breaks
+    ]
+    assert [stream.mode for _, stream in after.streams] == ["ring-dump", "ring-dump"]
 
 
 def test_no_bytes_escape() -> None:

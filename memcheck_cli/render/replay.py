@@ -69,6 +69,9 @@ def _print_result(console: Console, result: LogReplay | RecordingReplay, options
     if isinstance(result, LogReplay):
         for reason, number in list(result.unknown_reasons.items())[: None if verbose else SHOWN]:
             _indent(console, f"unknown {number}: {safe(reason, 300)}", 4)
+        if result.unsummed:
+            reports = _count(result.unsummed, "report", "reports")
+            _indent(console, f"{reports} of the server without sums (page check, bare assertion): see analyze", 4)
         _print_first_log_break(console, result)
         lines = [(f"line {one.place.line}, {_log_place(one.place)}", reason) for one, reason in result.disagree]
     else:

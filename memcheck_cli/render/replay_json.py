@@ -84,6 +84,7 @@ def source(result: LogReplay | RecordingReplay) -> dict[str, Any]:
     else:
         data["lines"] = result.lines
         data["rejected"] = result.rejected
+        data["reports_without_sums"] = result.unsummed
     return data
 
 

@@ -66,7 +66,10 @@ class Parting:
 
 @dataclass(slots=True)
 class LogReplay:
-    """The replay of one server log. Names as in `recordings.RecordingReplay`."""
+    """The replay of one server log. Names as in `recordings.RecordingReplay`.
+
+    unsummed: reports of the server that carry no sums (page checks, bare assertions): nothing can be recomputed.
+    """
 
     name: str
     rules: set[str] = field(default_factory=set)
@@ -84,6 +87,7 @@ class LogReplay:
     against: Parting | None = None
     lines: int = 0
     rejected: int = 0
+    unsummed: int = 0
     error: str | None = None
 
     @property
@@ -171,6 +175,8 @@ class LogReplayer:
         # Named at the end: later lines may have narrowed down the release. What they narrow changes no verdict.
         self.result.rules = {self.rules or self._candidates_of(run).newest(form) for run, form in self._judged_forms}
         self.result.rejected = self.ledger.rejected_count
+        self.result.unsummed = sum(len(stream.pages) for stream in self.ledger.in_order())
+        self.result.unsummed += sum(note.kind == "leak" for note in self.ledger.notes)
         return self.result
 
     def _candidates_of(self, run: int) -> Candidates:
