@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from memcheck_cli.cli.inputs import found_in, limits_of
 from memcheck_cli.cli.options import PoolNumber, input_options, output_option
 
 if TYPE_CHECKING:
     from memcheck_cli.replaying.run import Options, Replay
-    from memcheck_cli.sources import Found
 
 
 @click.command("replay")
@@ -94,41 +93,13 @@ def command(
     with ExitStack() as stack:
         binary = stack.enter_context(open(output, "wb")) if output is not None and emit else None  # noqa: PTH123
         sink = binary or sys.stdout.buffer
-        done = replay(_sources(paths, max_expanded, max_nesting), options, sink.write)
+        done = replay(found_in(paths, limits_of(max_expanded, max_nesting)), options, sink.write)
         sink.flush()
     for unread in done.unreadable:
         click.echo(f"memcheck: {unread.name}: {unread.reason}", err=True)
     if emit is None:
         _answer(done, options, form, output, verbose)
     return done.exit_code
-
-
-def _sources(paths: tuple[str, ...], max_expanded: str | None, max_nesting: int | None) -> Iterable[Found]:
-    """The sources behind the paths; a pipe on stdin where none is named."""
-    from memcheck_cli.errors import UsageError
-    from memcheck_cli.sources import Limits, find_sources
-
-    if not paths:
-        if sys.stdin.isatty():
-            raise UsageError("name a log or a recording, or - for stdin")
-        paths = ("-",)
-    given: dict[str, int] = {}
-    if max_expanded is not None:
-        given = dict.fromkeys(("member_bytes", "total_bytes"), _bytes(max_expanded))
-    if max_nesting is not None:
-        given["depth"] = max_nesting
-    return find_sources(paths, limits=Limits(**given), stdin=sys.stdin.buffer)
-
-
-def _bytes(text: str) -> int:
-    """`100GB`, `512 MiB` or a number of bytes. Raises UsageError."""
-    from memcheck_cli.errors import UsageError
-
-    number = text.strip().rstrip("BbIiKkMmGgTt ")
-    unit = text.strip()[len(number) :].strip().lower().rstrip("b").rstrip("i")
-    if not (number.isascii() and number.isdigit()) or len(number) > 15 or unit not in ("", "k", "m", "g", "t"):
-        raise UsageError(f"--max-expanded {text!r} is no size, for example 100GB")
-    return int(number) << (10 * ("kmgt".index(unit) + 1) if unit else 0)
 
 
 def _answer(done: Replay, options: Options, form: str, output: str | None, verbose: bool) -> None:

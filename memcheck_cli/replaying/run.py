@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -186,12 +186,9 @@ def _replay_log(
     )
     if emitter is not None:
         emitter.replayer = replayer
-    try:
-        while block := stream.read(_BLOCK):
-            for line, message in reader.feed(block):
-                replayer.fold(line, message)
-    except (UnreadableError, OSError) as error:
-        replayer.result.error = _reason(error)
+    for block in _blocks(stream, replayer.result):
+        for line, message in reader.feed(block):
+            replayer.fold(line, message)
     for line, message in reader.finish():
         replayer.fold(line, message)
     result = replayer.finish()
@@ -199,6 +196,19 @@ def _replay_log(
     if emitter is not None:
         emitter.finish()
     return result, log_test(window, name, _summed(window)) if window is not None else None
+
+
+def _blocks(stream: Ahead, result: LogReplay) -> Iterator[bytes]:
+    """The stream block by block; damage ends it and is kept in `result`."""
+    while True:
+        try:
+            block = stream.read(_BLOCK)
+        except (UnreadableError, OSError) as error:
+            result.error = _reason(error)
+            return
+        if not block:
+            return
+        yield block
 
 
 def _summed(window: Window) -> Sequence[str]:

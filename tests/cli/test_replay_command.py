@@ -182,6 +182,15 @@ def test_emit_and_analyze_in_a_pipe(tmp_path: Path) -> None:
     assert (first["pool"], first["delta"], first["from_end"]) == ("swa", -64, 0)
 
 
+def test_a_pipe_closed_early_is_no_error(tmp_path: Path) -> None:
+    path = tmp_path / "long.log"
+    path.write_bytes(Path(HEALTHY).read_bytes() * 200)
+    command_line = f"'{sys.executable}' -m memcheck_cli replay '{path}' --emit 2 | head -n 1"
+    done = subprocess.run(command_line, shell=True, capture_output=True, cwd=ROOT, check=False)
+    assert done.stdout.count(b"\n") == 1
+    assert done.stderr == b""
+
+
 def test_emit_into_a_file(tmp_path: Path) -> None:
     path = tmp_path / "out.log"
     result = run(LOST, "--emit", "2", "-o", str(path))
