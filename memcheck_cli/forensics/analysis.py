@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from memcheck_cli.forensics.breaks import Break, Item, Judged, Settings, judge
+from memcheck_cli.forensics.notes import add_notes
 from memcheck_cli.ledger import Stream
 from memcheck_cli.ledger.dumps import second_of
 from memcheck_cli.ledger.reading import SourceReading
+
+if TYPE_CHECKING:
+    from memcheck_cli.forensics.explanation import Explanation
 
 BALANCED, BROKEN, UNDECIDED = "balanced", "broken", "undecided"
 EXIT_CODES = {BALANCED: 0, BROKEN: 1, UNDECIDED: 3}
@@ -33,7 +38,8 @@ class Scope:
 
 @dataclass(slots=True)
 class Analysis:
-    """Everything `analyze` found. reason: one sentence that says why the verdict is what it is."""
+    """Everything `analyze` found. reason: one sentence that says why the verdict is what it is. explanation: None where
+    there is nothing to explain."""
 
     verdict: str
     reason: str
@@ -44,6 +50,7 @@ class Analysis:
     findings: list[Item]
     sources: list[SourceReading]
     breaking: dict[tuple[str, int, str | None, str, str], int] = field(default_factory=dict)
+    explanation: Explanation | None = None
 
     @property
     def first_break(self) -> Break | None:
@@ -69,6 +76,7 @@ def analyze_readings(readings: Sequence[SourceReading], settings: Settings, scop
         if ledger is None:
             continue
         judged = judge(ledger, settings)
+        add_notes(reading, judged)
         whole.breaks += [b for b in judged.breaks if scope.covers(b.stream.rank, b.pool)]
         whole.undetermined += [i for i in judged.undetermined if scope.covers(i.rank, i.pool)]
         whole.unchecked += [i for i in judged.unchecked if scope.covers(i.rank, i.pool)]
@@ -94,7 +102,17 @@ def analyze_readings(readings: Sequence[SourceReading], settings: Settings, scop
         whole.findings,
         list(readings),
         breaking,
+        _explained(whole, readings),
     )
+
+
+def _explained(judged: Judged, readings: Sequence[SourceReading]) -> Explanation | None:
+    """The explanation, where there is anything to explain: a healthy log must not pay for it."""
+    if not (judged.breaks or judged.findings or judged.undetermined):
+        return None
+    from memcheck_cli.forensics.explanation import explain
+
+    return explain(judged.breaks, judged.findings, judged.undetermined, readings)
 
 
 def _records(stream: Stream, scope: Scope) -> int:

@@ -132,7 +132,7 @@ def divergences(ledger: Ledger) -> list[Item]:
         before = one.row.named_terms() if one.row else {}
         after = two.row.named_terms() if two.row else {}
         terms = {name: [before.get(name), after.get(name)] for name in {**before, **after}}
-        differing: dict[str, object] = {name: pair for name, pair in terms.items() if pair[0] != pair[1]}  # type: ignore[misc]
+        differing: dict[str, object] = {name: pair for name, pair in terms.items() if pair[0] != pair[1]}
         ranks = [member[1] for member in parted.members]
         if group.parted is None:
             kind, start = (

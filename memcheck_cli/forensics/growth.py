@@ -7,6 +7,7 @@ A busy assertion ends the server at the first break, so most logs show one recor
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from memcheck_cli.forensics.breaks import Break
@@ -22,8 +23,8 @@ class Growth(NamedTuple):
 
     kind: `single` (one record), `constant`, `linear` (the same step each time, three times at least), `growing` (one
     direction, other steps), `varying`, `gone-again` (it balances later). step: of `linear`. per_iteration: mean change
-    of delta per iteration. left: tokens that the pool can still give, on the last record. iterations_left, seconds_left:
-    until they are gone at this rate. lines: the records it rests on.
+    of delta per iteration. left: tokens that the pool can still give, on the last record. iterations_left and
+    seconds_left: until they are gone at this rate. lines: the records it rests on.
     """
 
     kind: str
@@ -50,30 +51,31 @@ def growth_of(found: Break, flushes: Sequence[int] = ()) -> Growth:
     if len(deltas) == 1:
         if found.series_breaks <= 1:
             return _single(found, first)
-        times = f"{found.series_breaks} {'records' if found.check == 'busy' else 'reports'}"
-        text = f"the same {deltas[0]:+} in {times} (lines {first.line} to {last.line}): it happened once and stays"
+        records = f"{found.series_breaks} {'records' if found.check == 'busy' else 'reports'}"
+        text = f"the same {deltas[0]:+} in {records} (lines {first.line} to {last.line}): it happened once and stays"
         if found.check == "idle":
             text += f"; {NOT_SAMPLED}"
         return Growth(CONSTANT, text, (first.line, last.line))
-    changes = [later - earlier for earlier, later in zip(deltas, deltas[1:], strict=False)]
-    lines = tuple(row.line for row, _ in (*steps[:3], steps[-1]))
-    lines = tuple(dict.fromkeys(lines))
-    alike = len(set(changes)) == 1
-    if alike and changes[0] == deltas[0] and len(deltas) >= 3:
-        return _with_rate(found, LINEAR, f"{changes[0]:+} each time, {len(deltas)} times", lines, last, changes[0])
-    if alike and len(changes) >= 3:
-        return _with_rate(found, LINEAR, f"{changes[0]:+} each time, {len(changes)} times", lines, last, changes[0])
-    if all(change < 0 for change in changes) or all(change > 0 for change in changes):
-        if (changes[0] < 0) == (deltas[0] < 0):
-            told = ", ".join(f"{delta:+}" for delta in deltas[:6]) + (", …" if len(deltas) > 6 else "")
-            if len(deltas) < 3:
-                text = (
-                    f"from {deltas[0]:+} to {deltas[1]:+} (lines {', '.join(map(str, lines))}): two values tell no rate"
-                )
-                return Growth(GROWING, text, lines)
-            return _with_rate(found, GROWING, f"by another amount each time: {told}", lines, last, None)
+    changes = [later - earlier for earlier, later in pairwise(deltas)]
+    lines = tuple(dict.fromkeys(row.line for row, _ in (*steps[:3], steps[-1])))
     told = ", ".join(f"{delta:+}" for delta in deltas[:6]) + (", …" if len(deltas) > 6 else "")
-    return Growth(VARYING, f"the difference goes up and down: {told} (lines {', '.join(map(str, lines))})", lines)
+    if len(set(changes)) == 1:
+        times = len(deltas) if changes[0] == deltas[0] else len(changes)
+        if times >= 3:
+            return _with_rate(found, LINEAR, f"{changes[0]:+} each time, {times} times", lines, last, changes[0])
+    one_way = all(change * deltas[0] > 0 for change in changes)
+    if one_way and len(deltas) < 3:
+        text = f"from {deltas[0]:+} to {deltas[1]:+} (lines {spelled(lines)}): two values tell no rate"
+        return Growth(GROWING, text, lines)
+    if one_way:
+        return _with_rate(found, GROWING, f"by another amount each time: {told}", lines, last, None)
+    return Growth(VARYING, f"the difference goes up and down: {told} (lines {spelled(lines)})", lines)
+
+
+def spelled(lines: Sequence[int]) -> str:
+    """`3, 7 and 9`."""
+    *most, end = map(str, lines)
+    return f"{', '.join(most)} and {end}" if most else end
 
 
 def _single(found: Break, first: Row) -> Growth:
@@ -101,7 +103,7 @@ def _gone(found: Break, first: Row, balanced: Row, flushes: Sequence[int]) -> Gr
 
 def _with_rate(found: Break, kind: str, text: str, lines: tuple[int, ...], last: Row, step: int | None) -> Growth:
     """Add the rate, and how long the pool lasts at it."""
-    text = f"{text} (lines {', '.join(map(str, lines))})"
+    text = f"{text} (lines {spelled(lines)})"
     first_row, first_delta = found.steps[0]
     last_row, last_delta = found.steps[-1]
     change = last_delta - first_delta

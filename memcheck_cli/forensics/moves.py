@@ -34,7 +34,7 @@ KINDS: tuple[tuple[str, str, str], ...] = (
 )
 """From, to, and the name of the move. Every pair of terms is here, so nothing that two terms exchange is left over."""
 
-LOOK_BACK = 64
+LOOK_BACK = 4
 """Steps before a break that are compared with it."""
 
 
@@ -89,7 +89,8 @@ def wrong_by_step(
     """The term that is off, told by an earlier step that agrees in all other terms.
 
     history: (line, line, changes) of the steps before, latest first. The latest step that agrees in all terms but one,
-    and differs there by delta, decides.
+    and differs there by delta, decides. Only of use where pages have one token: then every running request takes one
+    token per step, and a step without requests coming or finishing is like the one before.
     """
     for line, next_line, step in history[:LOOK_BACK]:
         differing = {
@@ -102,6 +103,17 @@ def wrong_by_step(
                 text = f"the step from line {line} to line {next_line} moved {told}: this one differs in {term} alone"
                 return Reason(term, "step", text, (line, next_line))
     return None
+
+
+def wrong_alone(changes: Mapping[str, int], delta: int, lines: tuple[int, int]) -> Reason | None:
+    """The term that is off, because it alone moved, and by just what is off."""
+    moved = {name: change for name, change in changes.items() if change}
+    if len(moved) != 1:
+        return None
+    ((term, change),) = moved.items()
+    if change != delta:
+        return None
+    return Reason(term, "only", f"{term} alone moved from line {lines[0]} to line {lines[1]}, by {delta:+}", lines)
 
 
 def wrong_by_peer(

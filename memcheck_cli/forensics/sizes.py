@@ -26,12 +26,12 @@ def fitting_sizes(numbers: Iterable[int | None]) -> tuple[int, ...]:
 class PrintedSet(NamedTuple):
     """One set that the checker printed with its reports, such as `leaked_full_pages`.
 
-    count: of the last report of the own rank. same_in_reports, same_on_ranks: None where there is only one. new: ids
-    of the last report that the first did not have. lines: of the reports.
+    size: of the set in the last report of the own rank. same_in_reports, same_on_ranks: None where there is only one.
+    new: ids of the last report that the first did not have. lines: of the reports.
     """
 
     name: str
-    count: int
+    size: int
     sample: tuple[int, ...]
     reports: int
     same_in_reports: bool | None

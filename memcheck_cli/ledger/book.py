@@ -118,7 +118,8 @@ class Ledger:
         self.records = 0
         self.notes: list[Note] = []
         self.openings: list[Opening] = []  # series that stopped balancing since the reader last took them
-        self.watchdog_pools = 0
+        self.watchdog_pools = 0  # pool texts of watchdog dumps, which are no checks
+        self.watchdog_line: int | None = None  # the first of them
         self.peers = Peers()
         self.ranks: dict[tuple[int, str | None, str], int] = {}  # ranks seen on any line read, with the first line
         self._numbers: dict[str | None, int] = {}  # current run of each process that had a start of its own
@@ -180,7 +181,9 @@ class Ledger:
         elif isinstance(message, Unnumbered):
             self._unnumbered(line, message)
         elif isinstance(message, PoolLine):
-            self.watchdog_pools += 0 if line.process in self._reports else 1
+            if line.process not in self._reports:
+                self.watchdog_pools += 1
+                self.watchdog_line = self.watchdog_line or line.number
 
     def takes(self, streams: Iterable[tuple[str | None, str]]) -> bool:
         """Whether stretches of these streams may be taken now: they are known, no dumps, and nobody watches."""

@@ -1,0 +1,75 @@
+"""The explanation of an analysis: evidence and signatures of every event, and what to do now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from memcheck_cli.forensics.advice import Advice, advise
+from memcheck_cli.forensics.breaks import Break, Item
+from memcheck_cli.forensics.evidence import Evidence, gather
+from memcheck_cli.forensics.signatures.model import Hit
+from memcheck_cli.forensics.signatures.ranking import hits_on, hits_on_findings, hits_on_notes, strongest_first
+from memcheck_cli.forensics.signatures.table import BY_KIND
+from memcheck_cli.ledger.reading import SourceReading
+
+MOST_EVENTS = 256
+"""Events that are explained, in order; more of them say nothing new."""
+
+
+@dataclass(slots=True)
+class Explanation:
+    """Why it broke, as far as the log tells.
+
+    evidence: by event number, of the first break of the event. hits: all signatures that hold, strongest first.
+    advice: what to do now. left_out: events that were not looked at.
+    """
+
+    evidence: dict[int, Evidence] = field(default_factory=dict)
+    hits: list[Hit] = field(default_factory=list)
+    advice: list[Advice] = field(default_factory=list)
+    left_out: int = 0
+
+    def of_event(self, event: int) -> list[Hit]:
+        """The signatures of one event, strongest first."""
+        return [hit for hit in self.hits if hit.event == event]
+
+
+def explain(
+    breaks: Sequence[Break],
+    findings: Sequence[Item],
+    undetermined: Sequence[Item],
+    readings: Sequence[SourceReading],
+) -> Explanation:
+    """Explain breaks, reports without numbers, and drift."""
+    explanation = Explanation()
+    for item in findings:
+        signature = BY_KIND.get(item.kind or "")
+        if signature is not None:
+            item.more = {**item.more, "signature": signature.id}
+    by_name: dict[str, SourceReading] = {}
+    for reading in readings:
+        by_name.setdefault(reading.name, reading)
+    hits: list[Hit] = []
+    for found in breaks:
+        if found.event in explanation.evidence:
+            continue
+        if len(explanation.evidence) >= MOST_EVENTS:
+            explanation.left_out += 1
+            continue
+        evidence = gather(found, by_name[found.source], breaks, findings)
+        explanation.evidence[found.event] = evidence
+        hits += hits_on(evidence)
+    notes = [note for reading in readings if reading.ledger is not None for note in reading.ledger.notes]
+    hits += hits_on_notes(notes)
+    told = {hit.signature.id for hit in hits}
+    hits += [
+        hit
+        for hit in hits_on_findings(findings, alarms=False)
+        if not (hit.signature.kind == "peer-divergence" and "one-rank-only" in told)
+    ]
+    # Where a gap is explained away but cannot be decided, the known false alarm is what it points to.
+    hits += hits_on_findings([item for item in undetermined if item.kind is not None], alarms=True)
+    explanation.hits = strongest_first(hits)
+    explanation.advice = advise(list(explanation.evidence.values()), explanation.hits, notes)
+    return explanation

@@ -1,0 +1,116 @@
+"""Signatures of what no sum shows: drift, ranks that part, reports without numbers."""
+
+from __future__ import annotations
+
+from memcheck_cli.forensics.signatures.model import CAPACITY, CORRUPTION, REPO, Signature
+
+SILENT: tuple[Signature, ...] = (
+    Signature(
+        id="allocator-overfull",
+        title="The allocator's own assertion: more free than it has",
+        seen="the assertion that compares the SWA allocator's free slots with its size",
+        points_to="points to a double free of SWA slots through a stale mapping: the allocator finds more free than "
+        "it has before any check is printed",
+        against="Nothing known.",
+        harm=CORRUPTION,
+        separate="Speculation off; a prefill and decode server in one.",
+        strength=86,
+        fix="Pull 25805.",
+        urls=(f"{REPO}/pull/25805",),
+    ),
+    Signature(
+        id="lengths-do-not-fit",
+        title="A request's lengths contradict each other",
+        seen="a bare AssertionError from the checker's own sums: committed, allocated and protected lengths",
+        points_to="points to the length bookkeeping of a request (committed above allocated, or a protected length "
+        "that is not page-aligned), before any sum is made",
+        against="A traceback that ends elsewhere.",
+        harm=CORRUPTION,
+        separate="Sessions off, speculation off, page size 1.",
+        strength=66,
+        urls=(f"{REPO}/pull/27731", f"{REPO}/pull/20070"),
+    ),
+    Signature(
+        id="allocator-bookkeeping",
+        title="The unified allocator's books do not add up",
+        seen="`pool-bytes memory leak detected!`",
+        points_to="points to the unified allocator's own books (spans, holes, memos), below the level of tokens",
+        against="Nothing known.",
+        harm=CAPACITY,
+        separate="--enable-unified-memory off.",
+        strength=70,
+    ),
+    Signature(
+        id="report-without-numbers",
+        title="A leak report that lost its numbers",
+        seen="0.5.6 and 0.5.6.post1 die of a RuntimeError of their own in place of the report",
+        points_to="points to an idle leak that this release could not print: the numbers are lost, the leak is not",
+        against="A later release on the same load that reports none.",
+        harm=CAPACITY,
+        separate="0.5.6.post2 or later prints the numbers.",
+        strength=45,
+    ),
+    Signature(
+        id="ranks-part",
+        title="Lock-step ranks print different numbers",
+        seen="tensor-parallel peers differ in a term although every sum balances",
+        points_to="points to ranks that no longer do the same: a copy acknowledged on one only, or a decision of its "
+        "own",
+        against="A log that lost lines of one rank.",
+        harm=CORRUPTION,
+        separate="HiCache and storage backends off.",
+        strength=57,
+        urls=("https://github.com/bytedance-iaas/sglang/pull/748",),
+        kind="peer-divergence",
+    ),
+    Signature(
+        id="protected-never-falls",
+        title="protected never falls back",
+        seen="the least that is protected rises from one part of the run to the next (`--trends`)",
+        points_to="points to locks that are not given back: the sum balances, and the pool fills with what cannot be "
+        "evicted",
+        against="Load that rises as well, or sessions that hold their prefixes.",
+        harm=CAPACITY,
+        separate="An idle moment: protected must be zero there.",
+        strength=55,
+        urls=(f"{REPO}/issues/10833", f"{REPO}/pull/20476"),
+        kind="protected-never-falls",
+    ),
+    Signature(
+        id="uncached-grows",
+        title="uncached grows while requests do not",
+        seen="a rising uncached with no more running requests (`--trends`)",
+        points_to="points to over-allocation that running requests keep: it will be lost when they finish",
+        against="Outputs that grow longer.",
+        harm=CAPACITY,
+        separate="Speculation off.",
+        strength=50,
+        urls=(f"{REPO}/pull/13826",),
+        kind="uncached-grows",
+    ),
+    Signature(
+        id="session-held-grows",
+        title="session_held grows while requests do not",
+        seen="a rising session_held with no more running requests (`--trends`)",
+        points_to="points to sessions that are not closed, or whose tokens are not given back when they are",
+        against="Sessions that are still open and grow with every turn.",
+        harm=CAPACITY,
+        separate="Close all sessions: session_held must be zero.",
+        strength=50,
+        urls=(f"{REPO}/pull/23496",),
+        kind="session-held-grows",
+    ),
+    Signature(
+        id="usage-creeps",
+        title="Token usage creeps up although requests do not",
+        seen="more tokens in use per Decode line with no more running requests (`--trends`)",
+        points_to="points to tokens that stay in use although requests finish; no check ran that could say whose "
+        "they are",
+        against="Requests that grow longer.",
+        harm=CAPACITY,
+        separate="The busy check (level 2) tells which term grows.",
+        strength=45,
+        urls=(f"{REPO}/issues/6778", f"{REPO}/pull/13826"),
+        kind="usage-creeps",
+    ),
+)
