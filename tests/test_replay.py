@@ -16,7 +16,8 @@ from memcheck_cli.errors import UsageError
 from memcheck_cli.recording import read_checks
 from memcheck_cli.replaying.as_test import RecordingWindow, Window, log_test, recording_test
 from memcheck_cli.replaying.changes import Change, total_of, with_term, without
-from memcheck_cli.replaying.logs import LogReplay, LogReplayer
+from memcheck_cli.replaying.judgements import LogReplay
+from memcheck_cli.replaying.logs import LogReplayer
 from memcheck_cli.replaying.recordings import RecordingReplay, Replayer
 from memcheck_cli.replaying.run import Ahead, Options, Replay, replay
 from memcheck_cli.sources import Source

@@ -13,7 +13,8 @@ from memcheck_cli.render.console import console_for
 from memcheck_cli.render.replay_json import plain_breaks, rules_of, word
 from memcheck_cli.render.safe import safe
 from memcheck_cli.replaying.changes import WhatIf
-from memcheck_cli.replaying.logs import LogPlace, LogReplay
+from memcheck_cli.replaying.judgements import LogReplay
+from memcheck_cli.replaying.parting import LogPlace
 from memcheck_cli.replaying.recordings import Difference, Place, RecordingReplay
 from memcheck_cli.replaying.run import BALANCED, BROKEN, Options, Replay
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from memcheck_cli.checker.invariant import Verdict
 from memcheck_cli.replaying.changes import WhatIf
-from memcheck_cli.replaying.logs import Judgement, LogPlace, LogReplay, Parting
+from memcheck_cli.replaying.judgements import Judgement, LogReplay
+from memcheck_cli.replaying.parting import LogPlace, Parting
 from memcheck_cli.replaying.recordings import Against, Difference, Place, RecordingReplay
 from memcheck_cli.replaying.run import Options, Replay
 

@@ -23,7 +23,7 @@ from memcheck_cli.checker.uncached import (
 )
 from memcheck_cli.errors import UsageError
 from memcheck_cli.recording import Check
-from memcheck_cli.replaying.logs import Judgement
+from memcheck_cli.replaying.judgements import Judgement
 
 BEFORE = 6
 """Checks before the break that go into the file."""

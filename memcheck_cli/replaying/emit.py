@@ -16,7 +16,8 @@ from memcheck_cli.checker.releases import NEWEST
 from memcheck_cli.checker.server import RING_MESSAGES, Server
 from memcheck_cli.ledger import Page, Row, Stream
 from memcheck_cli.ledger.stream import EMPTY
-from memcheck_cli.replaying.logs import LogReplayer, pool_check, sum_breaks
+from memcheck_cli.replaying.judgements import pool_check, sum_breaks
+from memcheck_cli.replaying.logs import LogReplayer
 from memcheck_cli.replaying.raw_lines import Around, RawLines
 from memcheck_cli.replaying.releases_of_log import releases_of_form
 

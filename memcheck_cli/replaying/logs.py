@@ -1,99 +1,30 @@
 """Replay of server logs: the verdict on every record recomputed, beside what the server itself concluded.
 
-The server *failed* a record when its assertion or report stands behind it, *passed* it when a later check of that rank
-shows that the process lived on, and otherwise nobody knows. Records are folded check by check, one check late: only
-the next one shows what the server made of it. Numbers are tokens (slots for the mamba and request pools).
+Records are folded check by check, one check late: only the next one shows what the server made of it (`server_word`).
+Numbers are tokens (slots for the mamba and request pools).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 
 from memcheck_cli.checker.invariant import TERMS, Verdict, equation, verdict
-from memcheck_cli.checker.printing import PoolCheck
 from memcheck_cli.checker.releases import Release
 from memcheck_cli.checker.server import POOL_TEXTS, Server
 from memcheck_cli.ledger import Ledger, Page, Row, Stream
 from memcheck_cli.ledger.stream import EMPTY
 from memcheck_cli.log.records import Line, Message
-from memcheck_cli.replaying.changes import Change, WhatIf, judge_with, questions
+from memcheck_cli.replaying.changes import Change, judge_with, questions
+from memcheck_cli.replaying.judgements import Judgement, LogReplay, pool_check
+from memcheck_cli.replaying.parting import DIES_ON_HYBRID, LogPlace, Parting, outcome
 from memcheck_cli.replaying.releases_of_log import Candidates
+from memcheck_cli.replaying.server_word import FAILED, UNKNOWN, busy_words, failed_pools, idle_words
 
-FAILED, PASSED, UNKNOWN = "failed", "passed", "unknown"
 MOST_LISTED = 10_000
+"""Disagreements of a log that are kept; more are counted."""
 MOST_WAITING = 100_000
-DIES_ON_HYBRID = "the check dies on hybrid pools (NotImplementedError)"
 """Records of the forms without total that wait for one to be told; more are unknown."""
-
-
-class LogPlace(NamedTuple):
-    """Where a record stands."""
-
-    run: int
-    process: str | None
-    rank: str
-    pool: str
-    check: str
-    iteration: int | None
-    line: int
-    time: str | None
-
-
-class Judgement(NamedTuple):
-    """One record with both verdicts. ours: None where it cannot be recomputed, and why says so. server: see above."""
-
-    place: LogPlace
-    pool: PoolCheck
-    rules: str
-    ours: Verdict | None
-    server: str
-    why: str = ""
-
-
-@dataclass(slots=True)
-class Parting:
-    """Where two releases' rules part on the same stats. stops: first stop under the other rules and under ours, in
-    words, with the place (None: never)."""
-
-    rules: str
-    differ: int = 0
-    first: tuple[LogPlace, str, str] | None = None
-    stops: tuple[LogPlace, str] | None = None
-    stops_ours: tuple[LogPlace, str] | None = None
-
-
-@dataclass(slots=True)
-class LogReplay:
-    """The replay of one server log. Names as in `recordings.RecordingReplay`.
-
-    unsummed: reports of the server that carry no sums (page checks, bare assertions): nothing can be recomputed.
-    """
-
-    name: str
-    rules: set[str] = field(default_factory=set)
-    records: int = 0
-    agree: int = 0
-    unknown: int = 0
-    decided: int = 0
-    breaks: int = 0
-    disagreements: int = 0
-    disagree: list[tuple[Judgement, str]] = field(default_factory=list)
-    first_break: Judgement | None = None
-    unknown_reasons: dict[str, int] = field(default_factory=dict)
-    pools: dict[str, list[int]] = field(default_factory=dict)
-    what_if: list[WhatIf] = field(default_factory=list)
-    against: Parting | None = None
-    lines: int = 0
-    rejected: int = 0
-    unsummed: int = 0
-    error: str | None = None
-
-    @property
-    def broken(self) -> int:
-        """Records that break under the rules and, where there are any, all changes."""
-        return self.what_if[-1].breaks if self.what_if else self.breaks
 
 
 @dataclass(slots=True)
@@ -112,8 +43,9 @@ CheckSink = Callable[[Stream, Sequence[tuple[str, Row]], bool, Sequence[Page]], 
 class LogReplayer:
     """Folds the lines of one source.
 
-    rules: the release told, else the one that fits the log. totals: for forms that print none. ranks, pools: only
-    these. sink: see CheckSink.
+    rules: the release told, None for the one that fits the log. against: another one, to see where they part.
+    changes: what-ifs; a `total` among them also serves forms that print none. ranks, pools: only these. sink: see
+    CheckSink. record_sink: is given every busy record as the ledger counts it. judged: every record with both verdicts.
     """
 
     def __init__(
@@ -200,37 +132,23 @@ class LogReplayer:
             self._settle(stream, open_check, True)
         self._pending[key] = (stream, _Check(check, report, [(pool, row)]))
 
-    # The server's word
-
     def _settle(self, stream: Stream, check: _Check, lived_on: bool) -> None:
         """Judge a check now that it is known what came behind it."""
         rows = [(pool, row) for pool, row in check.rows if pool != EMPTY]
         if check.kind == "busy":
-            failed = {pool for pool, row in rows if _asserted(stream, pool, row)}
+            failed = failed_pools(stream, rows)
             last_line = max((row.line for _, row in check.rows), default=0)
             pages = [page for page in stream.pages[-2:] if page.line > last_line]
             lived = (lived_on or bool(pages)) and not failed  # the page check runs behind both assertions
             if self.sink is not None and (not self.ranks or stream.rank in self.ranks):
                 self.sink(stream, check.rows, lived_on and not failed, pages)
-            words = {pool: self._busy_word(stream, pool, row, failed, lived) for pool, row in rows}
+            words = busy_words(stream, rows, failed, lived)
         else:
-            broken = {pool for pool, row in rows if sum_breaks(row)}
-            words = {pool: FAILED if pool in broken or not broken else UNKNOWN for pool, _ in rows}
+            words = idle_words(rows)
         hybrid = any(pool == "swa" for pool, _ in rows)
         for pool, row in rows:
             if self._covers(stream.rank, pool):
                 self._judge(stream, check.kind, pool, row, words[pool], hybrid)
-
-    @staticmethod
-    def _busy_word(stream: Stream, pool: str, row: Row, failed: set[str], lived: bool) -> str:
-        if pool in failed:
-            return FAILED
-        if failed:
-            # Full is asserted before SWA: an SWA assertion shows that full had passed, not the other way round.
-            return PASSED if pool == "full" and "swa" in failed else UNKNOWN
-        if stream.burst.repeated and sum_breaks(row):
-            return FAILED  # asserts are off, and the ring is dumped at every leak
-        return PASSED if lived else UNKNOWN
 
     def _covers(self, rank: str, pool: str) -> bool:
         return (not self.ranks or rank in self.ranks) and (not self.pools or pool in self.pools)
@@ -449,31 +367,11 @@ class LogReplayer:
             if silent:
                 words.append("stops: " + silent if silent == DIES_ON_HYBRID else silent)
             else:
-                words.append(_word(judge_with(self.server(rules, "busy", pool.pool, hybrid), pool, ())))
-        ours, theirs = words
-        if _stops(ours) and (against.stops_ours is None or place.line < against.stops_ours[0].line):
-            against.stops_ours = (place, ours)
-        if _stops(theirs) and (against.stops is None or place.line < against.stops[0].line):
-            against.stops = (place, theirs)
-        if ours != theirs:
-            against.differ += 1
-            if against.first is None or place.line < against.first[0].line:
-                against.first = (place, ours, theirs)
+                words.append(outcome(judge_with(self.server(rules, "busy", pool.pool, hybrid), pool, ())))
+        against.add(place, *words)
 
 
 _WAIT = "waiting"
-
-
-def _stops(word: str) -> bool:
-    return word.startswith(("leak", "overcount", "reported", "stops"))
-
-
-def _word(one: Verdict | None) -> str:
-    if one is None:
-        return "no total"
-    if one.leak:
-        return f"{one.kind} {one.delta:+d}"
-    return f"tolerated {one.delta:+d}" if one.tolerated else "balanced"
 
 
 def _with(judgement: Judgement, ours: Verdict) -> Judgement:
@@ -482,57 +380,6 @@ def _with(judgement: Judgement, ours: Verdict) -> Judgement:
 
 def _unknown(judgement: Judgement, why: str) -> Judgement:
     return judgement._replace(why=why)
-
-
-def _asserted(stream: Stream, pool: str, row: Row) -> bool:
-    """An assertion of the server repeats this record."""
-    return any(
-        known.pool == pool
-        and known.line > row.line
-        and known.accounted == row.accounted
-        and (row.total is None or known.total == row.total)
-        for known in stream.asserted
-    )
-
-
-def sum_breaks(row: Row) -> bool:
-    """The record does not balance by its own form's equation (or is reported), and is not forgiven."""
-    if "reported" in row.marks:
-        return True
-    return "tolerated" not in row.marks and row.total is not None and row.accounted != row.total
-
-
-def pool_check(pool: str, row: Row) -> PoolCheck:
-    """A record of a log as the checker's input."""
-    marks = row.marks
-    terms = row.named_terms()
-    if not row.extra and not marks:
-        return PoolCheck(pool, row.total, terms)
-    extra: dict[str, object] = dict(row.extra or {})
-    classes = extra.pop("class_free_pages", None)
-    unaligned = extra.pop("unaligned_sharded_counts", None)
-    page_size = extra.pop("page_size", None) if unaligned is not None else None
-    extra.pop("dcp_physical_page_slack_allowed", None)
-    duplicates = extra.get("free_list_duplicates")
-    return PoolCheck(
-        pool,
-        row.total,
-        terms,
-        class_free_pages=[n for n in classes if isinstance(n, int)] if isinstance(classes, list) else None,
-        unaligned=_counts(unaligned),
-        page_size=page_size if isinstance(page_size, int) else None,
-        dcp_slack_allowed="tolerated" in marks,
-        ring="skipped" in marks,
-        duplicates=type(duplicates) is int and duplicates > 0,
-        extra=extra,
-        extra_sum=row.accounted - sum(terms.values()),
-    )
-
-
-def _counts(value: object) -> Mapping[str, int] | None:
-    if not isinstance(value, dict):
-        return None
-    return {str(name): count for name, count in value.items() if isinstance(count, int)}
 
 
 def release_or_dev(text: str) -> str:

@@ -13,7 +13,8 @@ from memcheck_cli.recording import MAX_LINE, is_recording_line, read_checks
 from memcheck_cli.replaying.as_test import RecordingWindow, Window, log_test, recording_test
 from memcheck_cli.replaying.changes import Change
 from memcheck_cli.replaying.emit import Emitter, Level1, Level2
-from memcheck_cli.replaying.logs import LogReplay, LogReplayer
+from memcheck_cli.replaying.judgements import LogReplay
+from memcheck_cli.replaying.logs import LogReplayer
 from memcheck_cli.replaying.raw_lines import RawLines
 from memcheck_cli.replaying.recordings import RecordingReplay, Replayer
 from memcheck_cli.sources import Skipped, Source, Unreadable
