@@ -101,6 +101,12 @@ class _Crash(NamedTuple):
 
 
 CURRENT_FORMS = ("b3", "b4", "B3", "B4")
+ALWAYS_HEEDED = frozenset({"server-args", "command", "banner", "exception", "flush"})
+"""Kinds of context lines that a reader never leaves out."""
+
+TELLING = ("envs.", "etected!", "UserWarning: ")
+"""Reports without numbers hold one of these where they tell by themselves what they are."""
+
 TRACEBACK_LINES = 400
 """Lines after an exception's head that are read one by one, to find the function a bare error came from."""
 
@@ -121,7 +127,8 @@ class Ledger:
         self.watchdog_pools = 0  # pool texts of watchdog dumps, which are no checks
         self.watchdog_line: int | None = None  # the first of them
         self.peers = Peers()
-        self.ranks: dict[tuple[int, str | None, str], int] = {}  # ranks seen on any line read, with the first line
+        # Ranks that a line no reader leaves out has named, with the first such line: they exist, checked or not.
+        self.ranks: dict[tuple[int, str | None, str], int] = {}
         self._numbers: dict[str | None, int] = {}  # current run of each process that had a start of its own
         self._reports: dict[str | None, _Report] = {}
         self._crashes: dict[str | None, _Crash] = {}
@@ -137,12 +144,29 @@ class Ledger:
     @property
     def wants_batches(self) -> bool:
         """Batch lines matter now: for telling dumps from streams, or for the border of the next run."""
-        return bool(self._young) or not self._holds(None)
+        return not self._holds(None) or any(self.streams[key].burst.wants_batches for key in self._young)
+
+    @property
+    def wants_startup(self) -> bool:
+        """Start-up lines matter now: what the server was started with is not told yet, or it is still starting."""
+        run = self.runs.get(self.run_number(None))
+        if run is None or not self._holds(None):
+            return True
+        return not any("page_size" in start.args for start in run.starts.values())
 
     @property
     def wants_every_line(self) -> bool:
         """Every line matters now: an idle report may go on, or a traceback is being read."""
         return bool(self._reports or self._traceback or self._wrapped or self._captured)
+
+    def heeds(self, message: Context) -> bool:
+        """Whether a context line counts now. Others may be left out, so none of them may change an answer."""
+        kind = message.kind
+        if kind in ALWAYS_HEEDED or self.wants_every_line:
+            return True
+        if kind in ("prefill", "decode"):
+            return self.wants_batches
+        return self.wants_startup
 
     # Folding
 
@@ -157,9 +181,9 @@ class Ledger:
             line, message = joined
         if self._reports:
             self._continue_report(line, message)
+        if self._traceback and not isinstance(message, Unnumbered):
+            self._trace(line)
         if message is None:
-            if self._traceback:
-                self._trace(line)
             return
         if isinstance(message, Busy):
             self._busy(line, message)
@@ -366,7 +390,11 @@ class Ledger:
             start.banner.update(message.values)
             start.banner_line = line.number
         elif kind == "pool-sizes":
-            self.run_of(line.process).start_of(line.process).pool_sizes.update(message.values)
+            total = message.values.get("max_total_num_tokens")
+            if total is not None:  # sized again after the graphs were captured
+                start = self.run_of(line.process).start_of(line.process)
+                start.banner["max_total_num_tokens"] = total
+                start.banner_line = line.number
         elif kind in ("prefill", "decode"):
             self.run_of(line.process).start_of(line.process).holds = True
             for key in list(self._young):
@@ -374,10 +402,10 @@ class Ledger:
                 self._opened(stream, "busy", stream.batch_line())
                 if stream.burst.over:
                     self._young.discard(key)
-        elif kind == "exception":
+        elif kind == "exception" and line.text.startswith("Scheduler hit"):
             self._crashes[line.process] = _Crash(line.rank, line.time, line.number)
             self._traceback[line.process] = (TRACEBACK_LINES, None)
-        if line.rank != "-":
+        if line.rank != "-" and kind in ALWAYS_HEEDED:
             self.ranks.setdefault((self.run_number(line.process), line.process, line.rank), line.number)
 
     def _trace(self, line: Line) -> None:
@@ -412,10 +440,8 @@ class Ledger:
             self.records += 1
             row = _row(line, line.time, pool.terms, pool.total, pool.marks, message.form, pool.extra)
             self._opened(stream, "busy", stream.add(pool.pool, row, current))
-        if stream.burst.over:
+        if stream.burst.over and self._young:
             self._young.discard((stream.run, stream.process, stream.rank))
-        if line.process in self._traceback:
-            del self._traceback[line.process]
 
     def _opened(self, stream: Stream, check: str, entries: list[tuple[str, Row]]) -> None:
         for pool, row in entries:
@@ -452,6 +478,7 @@ class Ledger:
                     stream.asserted.append(asserted)
                 if stream.burst.complete:
                     stream.asserted_dump = True
+                    stream.burst.over = True
                 return
         stream = self.stream_of(line.process, rank)
         if asserted[:3] not in [known[:3] for known, *_ in stream.lone_assertions]:
@@ -627,6 +654,8 @@ class Ledger:
 
     def _unnumbered(self, line: Line, message: Unnumbered) -> None:
         state = self._traceback.pop(line.process, None)
+        if state is None and not any(mark in line.text for mark in TELLING):
+            return  # the last line of a traceback without the traceback says nothing of this checker
         settled = settle_bare(message, state[1] if state else None)
         if settled is None or settled.continuation:
             return

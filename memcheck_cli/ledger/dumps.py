@@ -64,6 +64,11 @@ class Burst:
         return not self.over and self._leaked and not self._held
 
     @property
+    def wants_batches(self) -> bool:
+        """A batch line printed now would matter."""
+        return not self.over and (bool(self._held) if self._held is not None else bool(self._dump))
+
+    @property
     def held_from(self) -> int | None:
         """Line of the first record that is held back, None where none is."""
         return self._held[0][1].line if self._held else None

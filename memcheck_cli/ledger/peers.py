@@ -144,7 +144,7 @@ class _Follower:
 class Group:
     """Peers of one run, in the order in which they first spoke."""
 
-    __slots__ = ("_followers", "_newest", "_pending", "_trails", "first", "members")
+    __slots__ = ("_followers", "_newest", "_over", "_pending", "_trails", "first", "members")
 
     LIMIT = 256  # rows that wait before they are compared
 
@@ -155,6 +155,7 @@ class Group:
         self._trails: dict[str, _Trail] = {}  # of the first member
         self._pending = 0
         self._newest = 0
+        self._over = False
 
     @property
     def idle(self) -> bool:
@@ -162,8 +163,14 @@ class Group:
         followers = self._followers
         return len(self.members) == len(followers) + 1 > 1 and all(f.settled for f in followers.values())
 
+    def reopen(self) -> None:
+        """A member joined: there is something to find again."""
+        self._over = False
+
     def add(self, member: Member, pool: str, row: Row) -> None:
         """One busy record of a member, read by itself."""
+        if self._over:
+            return
         trails = self._trails_of(member)
         if trails is None:
             return
@@ -200,6 +207,9 @@ class Group:
     def compare(self) -> None:
         """Compare what was added since the last time, and forget what is out of reach."""
         self._pending = 0
+        self._over = self.idle
+        if self._over:
+            return
         for member, follower in self._followers.items():
             if follower.settled:
                 continue
@@ -363,6 +373,7 @@ class Peers:
     @staticmethod
     def _joined(group: Group, process: str | None, rank: str) -> Group:
         group.members.setdefault((process, rank))
+        group.reopen()
         return group
 
     def settle(self) -> None:

@@ -169,7 +169,7 @@ class Stream:
             self.checks += 1
             opened = self._open = set()
         opened.add(pool)
-        row = row._replace(iteration=self.checks)
+        row = Row(row[0], row[1], self.checks, row[3], row[4], row[5], row[6], row[7], row[8], row[9], row[10])
         if self.watcher is not None:
             self.watcher(self, "busy", pool, row)
         if pool == EMPTY:
@@ -181,7 +181,7 @@ class Stream:
         if series is None:
             series = self.busy[pool] = Series(pool)
         self.last_busy = (pool, row)
-        if self.peers is not None and not self.peers.idle:
+        if self.peers is not None:
             self.peers.add((self.process, self.rank), pool, row)
         return [(pool, row)] if self.enter(series, row) else []
 
