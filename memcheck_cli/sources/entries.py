@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from memcheck_cli.sources.blobs import Blob
 from memcheck_cli.sources.interface import Skipped, Unreadable
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """name: as it is shown. place: the path whose directory and last component say what it is rotated with, None where
     nothing can be said (a pipe). path, size: of a regular file on disk. direct: the user named it, so it is read
     whatever it looks like."""

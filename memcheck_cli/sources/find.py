@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from memcheck_cli.errors import UnreadableError
 from memcheck_cli.sources.blobs import Blob, DiskBlob, PackedBlob
@@ -14,11 +13,13 @@ from memcheck_cli.sources.budget import Budget, Meter
 from memcheck_cli.sources.entries import Entry, Listed
 from memcheck_cli.sources.interface import Found, Limits, Part, Skipped, Source, Unreadable
 from memcheck_cli.sources.magic import ARCHIVES, COMPRESSED, foreign, kind
-from memcheck_cli.sources.rotation import rotated_sets
-from memcheck_cli.sources.spool import Spool
 from memcheck_cli.sources.streams import ChunkStream, PlainFile
 from memcheck_cli.sources.text import PLAIN, SAMPLE, Encoding, encoding_of, is_binary, to_utf8
 from memcheck_cli.sources.walk import entries_of_paths
+
+if TYPE_CHECKING:
+    from memcheck_cli.sources.rotation import RotatedSet
+    from memcheck_cli.sources.spool import Spool
 
 _ENOUGH = 512
 """Bytes that tell what something is: a tar header has its mark at the end of them."""
@@ -37,8 +38,7 @@ def find_sources(
     return finder.found(list(entries_of_paths(paths, stdin)), 0, None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Bare:
+class _Bare(NamedTuple):
     """What is left of an entry without its compression. depth: containers around it. archive: `zip`, `tar`, or None
     for a text."""
 
@@ -52,12 +52,16 @@ class _Finder:
     def __init__(self, limits: Limits, stdin: BinaryIO | None) -> None:
         self._limits = limits
         self._budget = Budget(limits)
-        self._spool = Spool(limits.total_bytes)
+        self._spool: Spool | None = None
 
     def found(self, listed: Sequence[Listed], depth: int, outer: Meter | None) -> Iterator[Found]:
         """What is behind the things listed, which stand inside `depth` containers; outer: the zip's around them."""
-        sets = rotated_sets([item.place if isinstance(item, Entry) else None for item in listed])
-        of_set = {index: rotated for rotated in sets for index in rotated.order}
+        of_set: dict[int, RotatedSet] = {}
+        if len(listed) > 1:
+            from memcheck_cli.sources.rotation import rotated_sets
+
+            sets = rotated_sets([item.place if isinstance(item, Entry) else None for item in listed])
+            of_set = {index: rotated for rotated in sets for index in rotated.order}
         for index, item in enumerate(listed):
             if not isinstance(item, Entry):
                 yield item
@@ -130,6 +134,13 @@ class _Finder:
             return Skipped(entry.name, "binary")
         return _Bare(blob, depth, encoding=encoding_of(head))
 
+    def _one_spool(self) -> Spool:
+        if self._spool is None:
+            from memcheck_cli.sources.spool import Spool
+
+            self._spool = Spool(self._limits.total_bytes)
+        return self._spool
+
     def _deeper(self, depth: int) -> int:
         if depth >= self._limits.depth:
             raise UnreadableError(f"more than {self._limits.depth} containers inside each other (limit)")
@@ -139,12 +150,12 @@ class _Finder:
         if bare.archive == "tar":
             from memcheck_cli.sources.tar import tar_members
 
-            yield from tar_members(bare.blob, name, self._spool, self._budget, outer)
+            yield from tar_members(bare.blob, name, self._one_spool(), self._budget, outer)
             return
         from memcheck_cli.sources.zip import zip_members
 
         try:
-            disk = bare.blob.on_disk() or self._spool.keep(bare.blob.chunks())
+            disk = bare.blob.on_disk() or self._one_spool().keep(bare.blob.chunks())
             yield from zip_members(disk, name, self._budget, outer)
         except UnreadableError as error:
             yield Unreadable(name, str(error))

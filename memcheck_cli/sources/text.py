@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from memcheck_cli.errors import UnreadableError
 
@@ -12,8 +12,7 @@ SAMPLE = 16 << 10
 """Bytes at the beginning that decide."""
 
 
-@dataclass(frozen=True, slots=True)
-class Encoding:
+class Encoding(NamedTuple):
     """codec: a Python codec name. mark: bytes of the byte order mark to drop."""
 
     codec: str = "utf-8"

@@ -14,8 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-import zstandard
-
 from memcheck_cli.errors import UnreadableError
 from memcheck_cli.sources import Found, Limits, Skipped, Source, Unreadable, find_sources
 
@@ -41,8 +39,14 @@ def text_of(size: int, seed: int = 0) -> bytes:
     return b"".join(lines)
 
 
-def zstd(data: bytes, **options: bool) -> bytes:
-    return zstandard.ZstdCompressor(level=3, **options).compress(data)
+def zstd(data: bytes, *, write_checksum: bool = False) -> bytes:
+    try:
+        from compression import zstd as library
+    except ImportError:
+        import zstandard
+
+        return zstandard.ZstdCompressor(level=3, write_checksum=write_checksum).compress(data)
+    return library.compress(data, options={library.CompressionParameter.checksum_flag: int(write_checksum)})
 
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {

@@ -236,7 +236,7 @@ def test_a_mistake_of_the_fast_decompressor_is_made_good(monkeypatch: pytest.Mon
 
 
 def test_zstd_frames_of_all_shapes() -> None:
-    import zstandard
+    zstandard = pytest.importorskip("zstandard")
 
     for text in (b"", b"x", TEXT[:300], TEXT, bytes(1 << 20), b"ab" * 200_000):
         for options in ({"write_checksum": True}, {"write_content_size": False}, {"level": 19}, {"threads": 2}):
@@ -256,7 +256,7 @@ def test_every_cut_of_a_zstd_file_is_told() -> None:
 
 
 def test_zstd_with_a_dictionary() -> None:
-    import zstandard
+    zstandard = pytest.importorskip("zstandard")
 
     samples = [text_of(2000, seed) for seed in range(200)]
     trained = zstandard.train_dictionary(4096, samples)
