@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from memcheck_cli.checker.releases import Release, ReleaseError, Span
 from memcheck_cli.forensics.evidence import Evidence
-from memcheck_cli.forensics.growth import SINGLE
+from memcheck_cli.forensics.growth import CONSTANT, SINGLE
 from memcheck_cli.forensics.signatures.model import CORRUPTION, Hit, amount_of
 from memcheck_cli.ledger import Note
 from memcheck_cli.log.release_hints import spoken, why_unchecked
@@ -51,7 +51,7 @@ IDLE_RULES: tuple[Rule, ...] = (
 
 BUSY_RULES: tuple[Rule, ...] = (
     Rule(Span.of("0.5.4", "0.5.5.post3"), f"unset {OLD_SWITCH}"),
-    Rule(Span.of("0.5.6"), f"set {BUSY_SWITCH}=0 or leave it unset"),
+    Rule(Span.of("0.5.6"), f"unset {BUSY_SWITCH}"),
 )
 """The busy check: there is no warning, only no check."""
 
@@ -76,37 +76,35 @@ def advise(evidence: Sequence[Evidence], hits: Sequence[Hit], notes: Sequence[No
     found.append(_risk(first, own))
     if own:
         top = own[0]
-        found.append(Advice("tell-apart", f"for {top.signature.id}: {top.signature.separate}", (first.line,)))
-    found.append(_record(first, {one.found.check for one in evidence}))
+        found.append(Advice("tell-apart", f"{top.signature.id}: {top.signature.separate.rstrip('.')}", (first.line,)))
+    told = " ".join(one.text for one in found if one.topic == "tell-apart")
+    found.append(_record(first, {one.found.check for one in evidence}, told))
     return found
 
 
 def _keep_alive(one: Evidence) -> Advice:
     found = one.found
-    release = f" (release by this log: {spoken(one.low, one.high)})" if one.low or one.high else ""
+    release = f" (this log: {spoken(one.low, one.high)})" if one.low or one.high else ""
     line = found.asserted or one.line
     if found.check == "busy":
         rules = rules_for(BUSY_RULES, one.low, one.high) or list(BUSY_RULES[1:])
         how = " or ".join(_said(rule, len(rules)) for rule in rules)
         text = (
-            f"The busy assertion has no warning mode in any release: to keep the server alive, {how}{release}. "
-            f"{IDLE_SWITCH} has no effect on it, and the idle check will then report what is lost"
+            f"the busy assertion has no warning mode; to switch the check off, {how}{release}. {IDLE_SWITCH} has no "
+            "effect on it, and the idle check will report the same next"
         )
-        return Advice("keep-alive", text, (line,))
-    if found.check == "pages":
+    elif found.check == "pages":
         text = (
-            f"The page check follows the idle check's switch: {IDLE_SWITCH}=0 makes it a warning, "
+            f"the page check follows the idle check's switch: {IDLE_SWITCH}=0 makes it a warning, "
             f"{PAGE_SWITCH}=0 switches it off{release}"
         )
-        return Advice("keep-alive", text, (line,))
-    if found.series_breaks > 1:
-        text = (
-            f"The idle check of this server only warns already ({found.series_breaks} reports), so nothing dies of it"
-        )
-        return Advice("keep-alive", text, (line,))
-    rules = rules_for(IDLE_RULES, one.low, one.high)
-    how = "; ".join(_said(rule, len(rules)) for rule in rules)
-    return Advice("keep-alive", f"The idle check: {how}{release}", (line,))
+    elif found.series_breaks > 1:
+        text = f"the idle check of this server only warns already ({found.series_breaks} reports): nothing dies of it"
+    else:
+        rules = rules_for(IDLE_RULES, one.low, one.high)
+        how = "; ".join(_said(rule, len(rules)) for rule in rules)
+        text = f"the idle check: {how}{release}"
+    return Advice("keep-alive", text, (line,))
 
 
 def _said(rule: Rule, among: int) -> str:
@@ -123,52 +121,43 @@ def _risk(one: Evidence, own: Sequence[Hit]) -> Advice:
     amount = amount_of(one)
     lines = tuple(dict.fromkeys((one.line, *one.growth.lines)))
     if top is not None and top.signature.false_alarm:
+        text = f"{top.signature.id} is a known false alarm: if it is right, running on costs nothing"
+    elif found.check == "pages" or (found.kind == "overcount" and (top is None or top.signature.harm == CORRUPTION)):
         text = (
-            f"The leading signature ({top.signature.id}) is a known false alarm: if it is right, running on costs "
-            "nothing. What speaks against it is listed with it"
+            f"wrong output, {amount} may be handed to two requests. A restart, or `/flush_cache` while idle, starts "
+            "the accounting anew; output already made is not repaired"
         )
-        return Advice("risk", text, lines)
-    corrupting = found.check == "pages" or found.kind == "overcount"
-    if top is not None and top.signature.harm == CORRUPTION and corrupting:
-        text = (
-            f"Running on risks wrong output: {amount} may be handed to two requests. A restart, or `/flush_cache` "
-            "while idle, starts the accounting anew; output that was already made is not repaired"
+    elif found.kind == "leak":
+        growth = {SINGLE: "whether it grows is open", CONSTANT: "it does not grow"}.get(
+            one.growth.kind, one.growth.text
         )
-        return Advice("risk", text, lines)
-    if found.kind == "leak":
-        text = f"Running on costs capacity: {amount} less"
-        if one.growth.kind != SINGLE:
-            text += f"; {one.growth.text}"
-        else:
-            text += ", and whether it grows is open"
-        text += ". `/flush_cache` while idle resets the pools and starts the accounting anew"
-        return Advice("risk", text, lines)
-    text = (
-        "What running on risks depends on the cause: a count that is wrong costs nothing, a page with two owners costs "
-        "output. Find out before running on"
-    )
+        text = f"capacity, {amount} less; {growth}. `/flush_cache` while idle resets the pools"
+        if top is not None and top.signature.harm == CORRUPTION:
+            text += f". With {top.signature.id} wrong output is possible too"
+    else:
+        text = "it depends on the cause: a wrong count costs nothing, a page with two owners costs output"
     return Advice("risk", text, lines)
 
 
-def _record(one: Evidence, checks: set[str]) -> Advice:
+def _record(one: Evidence, checks: set[str], told: str) -> Advice:
     found = one.found
     wishes = []
     if "busy" not in checks:
         reasons = why_unchecked(one.flags, one.low, one.high)
         if reasons:
-            wishes.append(f"the busy check cannot help here: {reasons[0].rstrip('.')}")
+            wishes.append(f"(the busy check cannot help: {reasons[0].rstrip('.')})")
         elif found.check == "idle":
             wishes.append(f"a run with {BUSY_SWITCH}=2 and --log-level info, which names the iteration")
     elif found.stream.mode == "ring-dump":
         wishes.append(f"a run with {BUSY_SWITCH}=2, whose lines carry the time of each check")
     may_have_pages = one.high is None or Release.parse(one.high) >= Release.parse("0.5.15")
-    if "pages" not in checks and may_have_pages:
+    if "pages" not in checks and may_have_pages and PAGE_SWITCH not in told:
         since = "" if one.surely_from("0.5.15") else " (0.5.15 on)"
-        wishes.append(f"{PAGE_SWITCH}=1 beside the busy check{since}, which tells a lost page from one owned twice")
+        wishes.append(f"{PAGE_SWITCH}=1 beside the busy check{since}")
     if one.flags_line is None:
-        wishes.append("the `server_args=` line, which this log lacks")
-    wishes.append("the release, the whole command, all ranks' logs, and the shape of the load")
-    return Advice("record", "For a report: " + "; ".join(wishes), (one.line,))
+        wishes.append("the `server_args=` line, which is not in this log")
+    wishes.append("release, whole command, all ranks' logs, shape of the load")
+    return Advice("record", "; ".join(wishes), (one.line,))
 
 
 def _for_notes(notes: Sequence[Note]) -> list[Advice]:

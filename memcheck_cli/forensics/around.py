@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from memcheck_cli.checker.releases import Release
 from memcheck_cli.forensics.breaks import Break
-from memcheck_cli.ledger.window import Around, Event, Seen
+from memcheck_cli.ledger.window import Around, Event
 from memcheck_cli.log.records import Value
 
 TROUBLES = (
@@ -110,8 +110,10 @@ def look_around(
     flags: Mapping[str, Value],
     low: str | None = None,
     high: str | None = None,
+    sizes: Sequence[int] = (),
 ) -> Surroundings:
-    """What stands around a break. flags: of its run. low, high: the range of its release, None where open."""
+    """What stands around a break. flags: of its run. low, high: the range of its release, None where open. sizes: page
+    sizes that fit, where the log does not tell."""
     if around is None:
         return NOTHING
     stream = found.stream
@@ -149,7 +151,7 @@ def look_around(
         ),
         None,
     )
-    matches = _matches(found, around.checks, events, batches_seen, running)
+    matches = _matches(found, sizes, events, batches_seen, running)
     return Surroundings(tuple(troubles[-MOST:]), tuple(batches_seen), tuple(matches), running, dump_line)
 
 
@@ -200,12 +202,12 @@ def _belongs(
 
 
 LEAST_MATCH = 4
-"""Smaller numbers equal something by chance too often."""
+"""Smaller numbers, and those of one page, equal something by chance too often."""
 
 
 def _matches(
     found: Break,
-    checks: Sequence[Seen],
+    sizes: Sequence[int],
     events: Sequence[Event],
     batches: Sequence[Batch],
     running: tuple[int, int] | None,
@@ -219,14 +221,13 @@ def _matches(
         if running is not None and running[0] == off:
             matches.append(Match("requests that were running", off, running[1]))
         return matches
-    if off < LEAST_MATCH:
+    size = found.page_size or max(sizes, default=1)
+    if off < max(LEAST_MATCH, 2 * size):
         return []
-    size = found.page_size or 1
     for batch in batches:
-        for name, words in (("new_token", "new tokens of a prefill batch"), ("cached_token", "its cached tokens")):
-            value = batch.event.values.get(name)
-            if isinstance(value, int) and value > 0 and _in_pages(value, size) == off:
-                matches.append(Match(words, value, batch.event.line))
+        value = batch.event.values.get("new_token")
+        if isinstance(value, int) and value > 0 and _in_pages(value, size) == off:
+            matches.append(Match("new tokens of a prefill batch", value, batch.event.line))
     for name in ("uncached", "protected", "session_held"):
         for row, when in ((found.witness, "before"), (found.row, "on the broken record")):
             value = row.named_terms().get(name) if row is not None else None

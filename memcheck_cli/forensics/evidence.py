@@ -128,7 +128,7 @@ def gather(found: Break, reading: SourceReading, every: Sequence[Break], finding
         low=low,
         high=high,
         release_reasons=best.reasons if best else (),
-        surroundings=look_around(found, around, flags, low, high) if around else NOTHING,
+        surroundings=look_around(found, around, flags, low, high, sizes) if around else NOTHING,
         moves=_moves(found, checks, parted, sizes),
         sizes=sizes,
         sets=_sets(found, every),

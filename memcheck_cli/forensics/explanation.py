@@ -9,7 +9,7 @@ from memcheck_cli.forensics.advice import Advice, advise
 from memcheck_cli.forensics.breaks import Break, Item
 from memcheck_cli.forensics.evidence import Evidence, gather
 from memcheck_cli.forensics.signatures.model import Hit
-from memcheck_cli.forensics.signatures.ranking import hits_on, hits_on_findings, hits_on_notes, strongest_first
+from memcheck_cli.forensics.signatures.ranking import hits_on, hits_on_items, hits_on_notes, strongest_first
 from memcheck_cli.forensics.signatures.table import BY_KIND
 from memcheck_cli.ledger.reading import SourceReading
 
@@ -61,15 +61,17 @@ def explain(
         explanation.evidence[found.event] = evidence
         hits += hits_on(evidence)
     notes = [note for reading in readings if reading.ledger is not None for note in reading.ledger.notes]
-    hits += hits_on_notes(notes)
+    for reading in readings:
+        if reading.ledger is not None:
+            hits += hits_on_notes(reading.name, reading.ledger.notes)
     told = {hit.signature.id for hit in hits}
     hits += [
         hit
-        for hit in hits_on_findings(findings, alarms=False)
+        for hit in hits_on_items(findings, alarms=False)
         if not (hit.signature.kind == "peer-divergence" and "one-rank-only" in told)
     ]
     # Where a gap is explained away but cannot be decided, the known false alarm is what it points to.
-    hits += hits_on_findings([item for item in undetermined if item.kind is not None], alarms=True)
+    hits += hits_on_items([item for item in undetermined if item.kind is not None], alarms=True)
     explanation.hits = strongest_first(hits)
     explanation.advice = advise(list(explanation.evidence.values()), explanation.hits, notes)
     return explanation

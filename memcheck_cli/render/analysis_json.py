@@ -7,6 +7,7 @@ from typing import Any
 from memcheck_cli.forensics.analysis import Analysis
 from memcheck_cli.forensics.breaks import Break, Item
 from memcheck_cli.ledger import Row, Stream
+from memcheck_cli.render.explanation_json import advice_data, evidence_data, signatures_data
 
 SCHEMA = "memcheck.analysis/1"
 
@@ -14,13 +15,20 @@ SCHEMA = "memcheck.analysis/1"
 def document(analysis: Analysis) -> dict[str, Any]:
     """The whole answer as plain data, ready for `json.dumps`."""
     breaks = [break_data(found) for found in analysis.breaks]
+    explanation = analysis.explanation
+    told: set[int] = set()
+    for found, data in zip(analysis.breaks, breaks, strict=True):
+        if explanation is not None and found.event in explanation.evidence and found.event not in told:
+            told.add(found.event)
+            data["explanation"] = evidence_data(explanation.evidence[found.event])
     answer = {
         "schema": SCHEMA,
         "verdict": analysis.verdict,
         "reason": analysis.reason,
         "first_break": breaks[0] if breaks else None,
         "breaks": breaks,
-        "signatures": [],
+        "signatures": signatures_data(explanation),
+        "advice": advice_data(explanation),
         "streams": [stream_data(source, stream, analysis) for source, stream in analysis.streams],
         "undetermined": [item_data(item) for item in analysis.undetermined],
         "unchecked": [item_data(item) for item in analysis.unchecked],
@@ -45,6 +53,10 @@ def _tell_members(answer: dict[str, Any], analysis: Analysis) -> None:
     readings = {reading.name: reading for reading in analysis.sources if len(reading.parts) > 1}
     if not readings:
         return
+    for hit in answer["signatures"]:
+        for fact in (*hit["evidence"], *hit["against"]):
+            if hit["source"] in readings:
+                fact["member"], fact["line"] = readings[hit["source"]].place(fact["line"])
     for name in ("breaks", "undetermined", "unchecked", "findings"):
         for item in answer[name]:
             reading = readings.get(item["source"])

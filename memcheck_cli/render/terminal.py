@@ -16,6 +16,7 @@ from memcheck_cli.forensics.breaks import SLOT_POOLS, Break, Item
 from memcheck_cli.log.records import TERMS
 from memcheck_cli.render.console import console_for
 from memcheck_cli.render.safe import safe
+from memcheck_cli.render.signatures import moved_sentences, print_explanation
 
 if TYPE_CHECKING:
     from memcheck_cli.ledger import Row
@@ -44,11 +45,13 @@ def _print(console: Console, analysis: Analysis, verbose: bool) -> None:
         else:
             console.print()
             console.print(Text(f"ALSO  {_where(found)}", style="bold"))
-        for sentence in _sentences(found, analysis.breaks):
+        for sentence in _sentences(found, analysis):
             console.print(Padding(Text(sentence), (0, 0, 0, 2)))
-        console.print(Padding(_balance_sheet(found), (0, 0, 0, 2)))
+        if number == 0 or verbose:
+            console.print(Padding(_balance_sheet(found), (0, 0, 0, 2)))
     if len(shown) < len(analysis.breaks):
         console.print(f"… and {len(analysis.breaks) - len(shown)} more series that break (-v shows them)")
+    print_explanation(console, analysis, verbose)
     _print_streams(console, analysis, verbose)
     _print_items(console, "Undetermined", analysis.undetermined, verbose)
     _print_items(console, "Not checked", analysis.unchecked, verbose)
@@ -104,7 +107,9 @@ def unit_of(pool: str | None) -> str:
     return "slots" if pool is not None and pool.startswith(SLOT_POOLS) else "tokens"
 
 
-def _sentences(found: Break, every: Sequence[Break]) -> list[str]:
+def _sentences(found: Break, analysis: Analysis) -> list[str]:
+    explanation = analysis.explanation
+    evidence = explanation.evidence.get(found.event) if explanation is not None else None
     unit = unit_of(found.pool)
     said: list[str] = []
     if found.check == "pages":
@@ -124,12 +129,14 @@ def _sentences(found: Break, every: Sequence[Break]) -> list[str]:
         said.append(f"Moved since {_place(found.witness)}: {', '.join(moves) or 'nothing'}.")
     elif found.check != "pages":
         said.append("No balanced record of this pool stands before it in the log.")
+    if evidence is not None and evidence.found is found:
+        said += moved_sentences(evidence, first=found is analysis.first_break)
     if found.stream.mode == "ring-dump" and found.check == "busy":
         said.append(
             "The records come from a ring dump: iterations count from its first whole record, times are those of "
             "the dump, and what came before may be cut."
         )
-    peers = [b for b in every if b.event == found.event and b is not found]
+    peers = [b for b in analysis.breaks if b.event == found.event and b is not found]
     if peers:
         ranks = ", ".join(safe(b.stream.rank) for b in peers)
         said.append(f"The same event was seen by {ranks} too.")

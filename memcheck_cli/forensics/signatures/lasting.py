@@ -77,11 +77,7 @@ def equals_constant(e: Evidence) -> Proof | None:
     if off < 2 or e.run is None:
         return None
     for start in e.run.starts.values():
-        for values, line in (
-            (start.args, start.args_line),
-            (start.banner, start.banner_line),
-            (start.pool_sizes, None),
-        ):
+        for values, line in ((start.args, start.args_line), (start.banner, start.banner_line)):
             for name, value in values.items():
                 if isinstance(value, int) and not isinstance(value, bool) and value == off:
                     return (Fact(line or e.line, f"{name}={value} equals what is off"),)

@@ -226,7 +226,7 @@ LEAKS: tuple[Signature, ...] = (
         id="page-dropped",
         title="A page was dropped: taken from one owner, given to none",
         seen="less than the total in a whole number of pages, at one check, and it stays like that",
-        points_to="points to {amount} of {pool} dropped in a single step: taken out of one list and put into no other",
+        points_to="points to {amount} of {pool} dropped: taken out of one list and put into no other",
         against="A loss that goes away again, or one that equals what a batch holds.",
         harm=CAPACITY,
         separate="SGLANG_CHECK_KV_PAGE_INVARIANTS=1 with the busy check on (0.5.15 on): silent for a lost page, loud "

@@ -65,7 +65,7 @@ class Signature:
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A signature that holds. event: of the breaks it explains, None where it is about no break. found: the first of
-    them. evidence: what shows it. against: what was seen that speaks against it."""
+    them. evidence: what shows it. against: what was seen that speaks against it. source: the log it is about."""
 
     signature: Signature
     event: int | None
@@ -73,6 +73,7 @@ class Hit:
     evidence: Proof
     against: Proof
     strength: int
+    source: str
     found: Break | None = None
 
 
@@ -109,6 +110,7 @@ def try_on(signature: Signature, evidence: Evidence) -> Hit | None:
         tuple(dict.fromkeys(facts)),
         tuple(dict.fromkeys(doubts)),
         max(0, min(100, strength)),
+        found.source,
         found,
     )
 

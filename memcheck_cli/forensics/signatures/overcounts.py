@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memcheck_cli.forensics.signatures import lasting, nearby, numbers, setting
-from memcheck_cli.forensics.signatures.model import CAPACITY, CORRUPTION, REPO, Signature
+from memcheck_cli.forensics.signatures.model import CAPACITY, CORRUPTION, HARMLESS, REPO, Signature
 from memcheck_cli.forensics.signatures.proofs import either
 
 OVERCOUNTS: tuple[Signature, ...] = (
@@ -55,7 +55,7 @@ OVERCOUNTS: tuple[Signature, ...] = (
         points_to="points to a batch counted twice by the check: its {amount} stand in uncached two times, once as "
         "the last batch and once as the running one",
         against="available that fell by less than the batch allocated: then something was freed twice.",
-        harm=CAPACITY,
+        harm=HARMLESS,
         separate="The next check with another batch: if the difference follows uncached, only the count is wrong. "
         "--disable-overlap-schedule changes which batches are looked at.",
         strength=92,
@@ -77,7 +77,7 @@ OVERCOUNTS: tuple[Signature, ...] = (
         points_to="points to requests that the check counts in two lists: {amount} more in uncached than were "
         "allocated",
         against="A term other than uncached that jumped.",
-        harm=CAPACITY,
+        harm=HARMLESS,
         separate="From 0.5.20 on every request is counted once; try the same load there.",
         strength=70,
         needs=(numbers.overcount, numbers.busy, numbers.token_pool, numbers.wrong_is("uncached")),

@@ -20,8 +20,6 @@ NOTES: tuple[tuple[str, str], ...] = (
 """How what a note says begins, and the signature it shows; any other leak report without numbers shows the next."""
 
 WITHOUT_NUMBERS = "report-without-numbers"
-ALARMING = frozenset({"gap-explained-by-extra-terms", "unprinted-term"})
-"""Kinds that are named as a signature only where the server itself reported a leak, or none can be decided."""
 
 
 def hits_on(evidence: Evidence) -> list[Hit]:
@@ -35,33 +33,27 @@ def strongest_first(hits: Iterable[Hit]) -> list[Hit]:
     return sorted(hits, key=lambda hit: (-hit.strength, hit.event or 0))
 
 
-def hits_on_notes(notes: Sequence[Note]) -> list[Hit]:
-    """Signatures of the checker's reports without numbers, once each."""
-    lines: dict[str, list[Note]] = {}
+def hits_on_notes(source: str, notes: Sequence[Note]) -> list[Hit]:
+    """Signatures of the checker's reports without numbers in one source, once each."""
+    seen: dict[str, list[Fact]] = {}
     for note in notes:
         if note.kind in ("leak", "pool-bytes"):
             name = next((name for start, name in NOTES if note.what.startswith(start)), WITHOUT_NUMBERS)
-            lines.setdefault(name, []).append(note)
-    return [
-        without_break(BY_ID[name], [Fact(note.line, f"{note.what}: `{note.detail[:110]}`") for note in seen[:3]])
-        for name, seen in lines.items()
-    ]
+            seen.setdefault(name, []).append(Fact(note.line, f"{note.what}: `{note.detail[:110]}`"))
+    return [_without_break(BY_ID[name], source, facts) for name, facts in seen.items()]
 
 
-def hits_on_findings(items: Sequence[Item], alarms: bool) -> list[Hit]:
+def hits_on_items(items: Sequence[Item], alarms: bool) -> list[Hit]:
     """Signatures of what is no break: ranks that part, drift; with `alarms` also what closes or explains a gap."""
-    lines: dict[str, list[Item]] = {}
+    seen: dict[tuple[str, str], list[Fact]] = {}
     for item in items:
         signature = BY_KIND.get(item.kind or "")
-        if signature is not None and (item.kind not in ALARMING or alarms):
-            lines.setdefault(signature.id, []).append(item)
-    return [
-        without_break(BY_ID[name], [Fact(item.line or 0, item.reason) for item in seen[:3]])
-        for name, seen in lines.items()
-    ]
+        if signature is not None and (alarms or not signature.false_alarm):
+            seen.setdefault((signature.id, item.source), []).append(Fact(item.line or 0, item.reason))
+    return [_without_break(BY_ID[name], source, facts) for (name, source), facts in seen.items()]
 
 
-def without_break(signature: Signature, facts: Sequence[Fact]) -> Hit:
-    """A signature that is about no break."""
+def _without_break(signature: Signature, source: str, facts: Sequence[Fact]) -> Hit:
+    """A signature that is about no break; of many facts the first few are kept."""
     text = signature.points_to.format(amount="what it names", pool="the pool")
-    return Hit(signature, None, text, tuple(facts), (), signature.strength)
+    return Hit(signature, None, text, tuple(facts[:3]), (), signature.strength, source)
