@@ -124,7 +124,7 @@ def look_around(
         and (event.process == stream.process or event.process is None)
         and same_group(event.rank, stream.rank)
     ]
-    events = _of_this_start(events, stream.process)
+    events = of_this_start(events, stream.process)
     if found.check != "busy":
         events = _without_report(events)
     dump_line = None
@@ -155,7 +155,7 @@ def look_around(
     return Surroundings(tuple(troubles[-MOST:]), tuple(batches_seen), tuple(matches), running, dump_line)
 
 
-def _of_this_start(events: list[Event], process: str | None) -> list[Event]:
+def of_this_start(events: list[Event], process: str | None) -> list[Event]:
     """Leave out what was printed before the server was started: it belongs to the run before."""
     for index in range(len(events) - 1, -1, -1):
         if events[index].kind in ("server-args", "command") and events[index].process == process:

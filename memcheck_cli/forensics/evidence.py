@@ -107,7 +107,7 @@ def gather(found: Break, reading: SourceReading, every: Sequence[Break], finding
     hints = reading.hints.get(stream.run)
     best = hints.best() if hints is not None else None
     low, high = (best.low, best.high) if best else (None, None)
-    around = _around(found, reading)
+    around = around_of(found, reading)
     checks = [seen for seen in (around.checks if around else []) if seen.pool == found.pool]
     parted = [
         item
@@ -140,7 +140,7 @@ def gather(found: Break, reading: SourceReading, every: Sequence[Break], finding
     )
 
 
-def _around(found: Break, reading: SourceReading) -> Around | None:
+def around_of(found: Break, reading: SourceReading) -> Around | None:
     """What was kept before the broken record; a lone assertion and a page report have keys of their own."""
     stream = found.stream
     kept = reading.around.get((stream.run, stream.process, stream.rank, found.check, found.pool or ""), [])
@@ -262,7 +262,7 @@ def _sets(found: Break, every: Sequence[Break]) -> list[PrintedSet]:
 def no_request_before(evidence: Evidence) -> bool:
     """The log shows from its beginning that no batch ran before the break."""
     found = evidence.found
-    around = _around(found, evidence.reading)
+    around = around_of(found, evidence.reading)
     if around is None or found.row.offset > WINDOW or found.stream.run > 1 or found.stream.checks:
         return False
     return not any(event.kind in ("prefill", "decode") and event.line < found.row.line for event in around.events)

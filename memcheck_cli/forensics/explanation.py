@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memcheck_cli.forensics.advice import Advice, advise
+from memcheck_cli.forensics.around import of_this_start
 from memcheck_cli.forensics.breaks import Break, Item
-from memcheck_cli.forensics.evidence import Evidence, gather
+from memcheck_cli.forensics.evidence import Evidence, around_of, gather
 from memcheck_cli.forensics.signatures.model import Hit
 from memcheck_cli.forensics.signatures.ranking import hits_on, hits_on_items, hits_on_notes, strongest_first
 from memcheck_cli.forensics.signatures.table import BY_KIND
 from memcheck_cli.ledger.reading import SourceReading
+from memcheck_cli.log.records import Context
 
 MOST_EVENTS = 256
 """Events that are explained, in order; more of them say nothing new."""
@@ -51,12 +53,13 @@ def explain(
     for reading in readings:
         by_name.setdefault(reading.name, reading)
     hits: list[Hit] = []
+    first_of: dict[int, Break] = {}
     for found in breaks:
-        if found.event in explanation.evidence:
-            continue
-        if len(explanation.evidence) >= MOST_EVENTS:
-            explanation.left_out += 1
-            continue
+        first_of.setdefault(found.event, found)
+    explained = list(first_of.values())[:MOST_EVENTS]
+    explanation.left_out = len(first_of) - len(explained)
+    _narrow_releases(explained, by_name)
+    for found in explained:
         evidence = gather(found, by_name[found.source], breaks, findings)
         explanation.evidence[found.event] = evidence
         hits += hits_on(evidence)
@@ -75,3 +78,18 @@ def explain(
     explanation.hits = strongest_first(hits)
     explanation.advice = advise(list(explanation.evidence.values()), explanation.hits, notes)
     return explanation
+
+
+def _narrow_releases(breaks: Sequence[Break], by_name: Mapping[str, SourceReading]) -> None:
+    """Take the lines around the breaks as further hints at the release of their runs."""
+    seen: set[tuple[str, int]] = set()
+    for found in breaks:
+        reading = by_name[found.source]
+        around = around_of(found, reading)
+        hints = reading.hints.get(found.stream.run)
+        if around is None or hints is None:
+            continue
+        for event in of_this_start(around.events, found.stream.process):
+            if (found.source, event.line) not in seen:
+                seen.add((found.source, event.line))
+                hints.add(Context(event.form, event.kind, event.values), event.text)

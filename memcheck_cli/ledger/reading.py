@@ -96,14 +96,17 @@ def read_source(source: Source, observer: Observer | None = None) -> SourceReadi
     reading.around = window.kept
 
     def fold(line: Line, message: Message | None) -> None:
+        # Only lines that every reader gives may narrow the release; others count where they stand before a break.
+        heeded = message is not None and (not isinstance(message, Context) or ledger.heeds(message))
         ledger.fold(line, message)
         if message is not None:
             window.add(line, message)
             run = ledger.run_number(line.process)
-            hints = reading.hints.get(run)
-            if hints is None:
-                hints = reading.hints[run] = ReleaseHints()
-            hints.add(message, line.text)
+            if heeded:
+                hints = reading.hints.get(run)
+                if hints is None:
+                    hints = reading.hints[run] = ReleaseHints()
+                hints.add(message, line.text)
             if isinstance(message, Context):
                 if message.kind == "flush" and len(reading.flushes) < MOST_FLUSHES:
                     reading.flushes.append(Flush(run, line.process, line.rank, line.number))

@@ -32,7 +32,7 @@ MOST_COPIES = 1000
 
 class Event(NamedTuple):
     """A context line near a break. kind, values: see `log.context.KINDS`. time: the server's own. text: the message
-    part of the line."""
+    part of the line. form: as the line was read."""
 
     line: int
     offset: int
@@ -42,6 +42,7 @@ class Event(NamedTuple):
     kind: str
     values: Mapping[str, Value]
     text: str = ""
+    form: str = ""
 
 
 class Seen(NamedTuple):
@@ -109,7 +110,7 @@ class Window:
             if isinstance(message, Context):
                 text = line.text[:LONGEST_TEXT]
                 head = (line.number, line.offset, line.process, line.rank, line.time)
-                events.append(Event(*head, message.kind, message.values, text))
+                events.append(Event(*head, message.kind, message.values, text, message.form))
             elif line.number < row.line and line.process == stream.process and line.rank == stream.rank:
                 for pool in message.pools:
                     terms = tuple(pool.terms.get(name) for name in TERMS)
