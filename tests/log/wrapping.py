@@ -179,7 +179,9 @@ WRAPPERS: dict[str, Wrapping] = {
     "syslog": Wrapping(_before("Sep  1 {clock} gpu-3 sglang: "), process="sglang"),
     "syslog-5424": Wrapping(_before("<13>1 2026-09-01T{clock}.123Z gpu-3 sglang 77 - - "), process="sglang[77]"),
     "github-actions": Wrapping(_before("2026-09-01T{clock}.1234567Z ")),
-    "gh-run-view": Wrapping(_before("test (2, h100)\tRun suite\t2026-09-01T{clock}.1234567Z "), process="test (2, h100)"),
+    "gh-run-view": Wrapping(
+        _before("test (2, h100)\tRun suite\t2026-09-01T{clock}.1234567Z "), process="test (2, h100)"
+    ),
     "ts": Wrapping(
         lambda index, line: [f"Sep 01 {_clock(index)} {line}" if line[:1] == "[" and line[1:2].isdigit() else line]
     ),

@@ -23,6 +23,15 @@ _TEXT = JSONDecoder(strict=False)
 _OPEN_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 
 
+def _printable(text: str) -> str:
+    """JSON can spell halves of surrogate pairs, which no encoding takes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def _process(record: dict[str, object]) -> str | None:
     """What the record says of its writer, or None."""
     pod = record.get("kubernetes")
@@ -49,6 +58,7 @@ def _torn(text: str) -> Peeled | None:
             continue
         if not isinstance(inner, str):
             return None
+        inner = _printable(inner)
         return Peeled("json", inner.removesuffix("\n"), cut=not inner.endswith("\n"))
     return None
 
@@ -70,16 +80,18 @@ def _json(text: str, stretch: Stretch) -> Peeled | None:
             break
     else:
         return None
+    inner = _printable(inner)
     time = None
     for key in _TIME_KEYS:
         value = record.get(key)
         if isinstance(value, str):
-            time = value
+            time = _printable(value)
             break
     stream = record.get("stream")
-    if isinstance(stream, str) and "log" in record and "time" in record and record.keys() <= _DOCKER_KEYS:
-        return Peeled("docker-json", inner, time=time, part=stream, more=not inner.endswith("\n"))
-    return Peeled("json", inner.removesuffix("\n"), _process(record), time)
+    if stream in ("stdout", "stderr") and "log" in record and "time" in record and record.keys() <= _DOCKER_KEYS:
+        return Peeled("docker-json", inner, time=time, part=str(stream), more=not inner.endswith("\n"))
+    process = _process(record)
+    return Peeled("json", inner.removesuffix("\n"), _printable(process) if process else None, time)
 
 
 def _fluentd(text: str, stretch: Stretch) -> Peeled | None:

@@ -16,6 +16,9 @@ Key = tuple[str, str | None, str]
 MAX_SIZE = 64 * 1024 * 1024
 """Characters kept of one line in parts. What comes after them is dropped and the line is not whole."""
 
+MAX_STREAMS = 64
+"""Streams whose lines are put together at the same time. Of more, the line that waited longest is given up."""
+
 FULL_RECORD = 16000
 """A docker record this long is certainly a part: the driver cuts at 16384 bytes."""
 
@@ -69,6 +72,9 @@ class Parts:
     def __bool__(self) -> bool:
         return bool(self._pending)
 
+    def __contains__(self, key: Key) -> bool:
+        return key in self._pending
+
     def flagged(self, key: Key, piece: Piece, more: bool) -> list[Whole]:
         """A part of a collector that flags parts. Gives the lines that are now complete, or cut off by this one."""
         done: list[Whole] = []
@@ -83,7 +89,7 @@ class Parts:
             if not more:
                 return [*done, (*piece, True)]
         if pending is None:
-            pending = self._pending[key] = _Pending()
+            pending = self._open(key, done)
         pending.add(piece)
         if not more:
             done.append(pending.joined(True))
@@ -114,7 +120,7 @@ class Parts:
         if not more and pending is None:
             return [*done, (*piece, True)]
         if pending is None:
-            pending = self._pending[key] = _Pending()
+            pending = self._open(key, done)
         pending.add(piece)
         if not more:
             done.append(pending.joined(True))
@@ -124,6 +130,12 @@ class Parts:
             done.extend((*held, True) for held in pending.pieces)
             del self._pending[key]
         return done
+
+    def _open(self, key: Key, done: list[Whole]) -> _Pending:
+        if len(self._pending) >= MAX_STREAMS:
+            done.append(self._pending.pop(next(iter(self._pending))).joined(False))
+        pending = self._pending[key] = _Pending()
+        return pending
 
     def _begins_anew(self, text: str, front: str) -> bool:
         """Whether `text` is another line than the one whose front is held."""

@@ -2,7 +2,9 @@
 
 Only a line that bears the checker's tag (or `server_args=`) and stops before its grammar ends is waited on, and only
 the physical line right behind it can go on with it: without a prefix, and in a way that the checker's own grammar
-allows (its terms in its order, none twice, none left out). Anything else leaves the line torn as it was.
+allows (its terms in its order, none twice, none left out). Where the break is not at a blank, a terminal must have cut
+at its width: all pieces but the last are equally long, and neither they nor the lines around them are longer. Anything
+else leaves the line torn as it was.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from memcheck_cli.log.prefixes import split_prefix
 from memcheck_cli.log.wrappers.interface import Unwrapped
 from memcheck_cli.log.wrappers.known import BRACKET
 from memcheck_cli.log.wrappers.plain import plain
+from memcheck_cli.log.wrappers.ray import split_tail
 
 TERMS = ("total", "available", "evictable", "protected", "session_held", "uncached")
 """The names of the current form, in the order in which they are printed."""
@@ -50,15 +53,16 @@ _OPEN_PAIR = re.compile(
     r"(?:([A-Za-z_][\w.]{0,80}(?:\(\)?)?)(=(?:-|(\{[^{}]*+|\[[^\[\]]*+))?)?)?,?(?: ?vs?)?\Z", re.ASCII
 )
 _RING = "unified ring (leak-check skipped): "
+_TAIL = " [repeated 0x across cluster]"
 _NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
 _POOLS = " | ".join(
     f"{pool}: ({pool}_available=0 + {pool}_evictable=0 + {pool}_protected=0 + {pool}_uncached=0"
     f" + {pool}_session_held=0) = 0"
     for pool in ("full", "swa")
 )
+_CUT_WORDS = frozenset(word[:size] for word in ("True", "False", "None") for size in range(1, len(word)))
 _IDS = re.compile(r"[\d, ]++", re.ASCII)
-_GOES_ON = re.compile(r"\d{1,18}(?:\Z|, )|, [A-Za-z_]", re.ASCII)
-_WORD = re.compile(r"\w", re.ASCII)
+_GOES_ON = re.compile(r"\d{1,18}(?:\s*\Z|, )|, [A-Za-z_]", re.ASCII)
 
 _IN_HEAD = "head"
 
@@ -100,9 +104,17 @@ def _pairs(text: str, tag: str, labelled: bool) -> int:
         return OPEN
     if tag == "busy" and names[0] == "available_size" and "uncached_size" not in names:
         return OPEN
-    if names == ["total_tokens"]:
+    if names == ["total_tokens"] or text[text.rfind("=") + 1 :] in _CUT_WORDS:
         return OPEN
     return COMPLETE
+
+
+def _without_tail(text: str) -> tuple[str, bool]:
+    """A text without Ray's ` [repeated 3x across cluster]`, of which the end may be missing, and whether it is."""
+    at = text.rfind(" [rep")
+    if at < 0 or not _TAIL.startswith(_NUMBER.sub("0", text[at : at + 60])):
+        return text, False
+    return text[:at], text[-1] != "]"
 
 
 def shape(text: str, tag: str) -> int:
@@ -111,11 +123,15 @@ def shape(text: str, tag: str) -> int:
     WRONG: it is not the front of any text of the checker. OPEN: something is missing at its end. IN_SET: the same,
     within a set or list of ids. COMPLETE: nothing need follow.
     """
-    blank = text[:1] == " "
     text = text.strip()
     if not text:
-        # The texts of a model without a full pool: the tag and a blank.
-        return COMPLETE if blank and tag in ("busy", "idle") else OPEN
+        return OPEN
+    text, tail_open = _without_tail(text)
+    state = _shape(text, tag)
+    return OPEN if tail_open and state != WRONG else state
+
+
+def _shape(text: str, tag: str) -> int:
     if text.startswith("full: (") or "full: (".startswith(text):
         plain = _NUMBER.sub("0", text)
         return COMPLETE if plain == _POOLS else OPEN if _POOLS.startswith(plain) else WRONG
@@ -180,37 +196,71 @@ class Joiner:
         self._balance = 0
         self._opened = True
         self._blank = False
-        self._length = 0
+        self._lengths: list[int] = []
+        self._before = 0
+        self._hard = False
+        self._done = False
 
     def __bool__(self) -> bool:
         return bool(self._lines)
 
-    def offer(self, line: Unwrapped, length: int, loose: bool) -> list[Unwrapped]:
+    def offer(
+        self, line: Unwrapped, length: int, before: int, loose: bool, digit_follows: bool = False
+    ) -> list[Unwrapped]:
         """Takes the next line; gives the lines that are done, in order.
 
-        length: characters of its last physical line, for the width of a terminal. loose: nothing that names a writer
-        stood before the text.
+        length, before: characters of its last physical line and of the one before that, for the width of a terminal.
+        loose: nothing that names a writer stood before the text. digit_follows: see `Unwrapper.feed`.
         """
-        if not self._lines:
-            return [] if self._waits_for(line, length) else [line]
-        first = self._lines[0]
-        follows = line.number == self._lines[-1].number + 1 and (loose or line.process == first.process)
-        if follows and (self._take_argument(line) if self._tag == "server_args=" else self._take(line, length)):
-            return [] if line.whole and self._unfinished(line, length) else self.release()
-        done = self.release()
-        if not self._waits_for(line, length):
+        done: list[Unwrapped] = []
+        if self._lines:
+            next_one = line.number == self._lines[-1].number + 1
+            if self._done:
+                done = self._apart() if next_one and length > self._lengths[0] else self.release()
+            elif next_one and (loose or line.process == self._lines[0].process) and self._goes_on(line, length):
+                if line.whole and self._unfinished(line, length):
+                    return []
+                # Of a line cut in its words the next one still has to show that lines are no longer than this.
+                self._done = self._hard and line.whole
+                return [] if self._done else self.release()
+            else:
+                if next_one and self._state == COMPLETE and _GOES_ON.match(line.text):
+                    # Its last number may go on there, or not.
+                    self._lines[0].whole = False
+                done = self._apart() if self._hard else self.release()
+        if not self._waits_for(line, length, digit_follows):
             done.append(line)
+        self._before = before
         return done
 
     def release(self) -> list[Unwrapped]:
         """Stops waiting; gives what was held: joined, or line by line where server arguments never came to an end."""
-        lines, self._lines = self._lines, []
+        lines = self._lines
         if len(lines) < 2 or self._tag == _IN_HEAD or (self._tag == "server_args=" and self._arguments_open()):
-            return lines
+            return self._apart()
+        if self._hard:
+            self.width = self._lengths[0]
+        self._lines = []
         first = lines[0]
-        first.text = "".join(self._chunks)
+        first.text, copies = split_tail("".join(self._chunks))
+        first.copies = max(copies, lines[-1].copies)
         first.whole = lines[-1].whole
         return [first]
+
+    def _apart(self) -> list[Unwrapped]:
+        """Stops waiting; gives what was held as it came."""
+        lines, self._lines = self._lines, []
+        return lines
+
+    def _goes_on(self, line: Unwrapped, length: int) -> bool:
+        return self._take_argument(line, length) if self._tag == "server_args=" else self._take(line, length)
+
+    def _cut_at_width(self, length: int) -> bool:
+        """Whether what is held may have been cut at a terminal's width, so that a piece of `length` may go on."""
+        width = self._lengths[-1]
+        if width == self.width:
+            return True
+        return max(self._before, length) <= width and all(piece == width for piece in self._lengths)
 
     def _count(self, text: str) -> None:
         self._balance = _balance(text)
@@ -221,10 +271,10 @@ class Joiner:
 
     def _at_edge(self, text: str, length: int) -> bool:
         """A text that ends where a terminal was seen to cut words may go on in the next line."""
-        return length == self.width and text[-1:].isalnum()
+        return text[-1:].isalnum() and (length == self.width or (self._hard and length == self._lengths[0]))
 
-    def _waits_for(self, line: Unwrapped, length: int) -> bool:
-        if not line.whole or plain(line.text, self.width) or not _worth_reading(line.text):
+    def _waits_for(self, line: Unwrapped, length: int, digit_follows: bool) -> bool:
+        if not line.whole or not _worth_reading(line.text) or (not digit_follows and plain(line.text, self.width)):
             return False
         prefix = split_prefix(line.text)
         found = _TAG.match(prefix.text)
@@ -245,7 +295,9 @@ class Joiner:
                 return False
         else:
             self._state = shape(line.text[at:], self._tag)
-            if self._state == WRONG or (self._state == COMPLETE and not self._at_edge(line.text, length)):
+            self._hard = False
+            edge = self._at_edge(line.text, length) or (digit_follows and line.text[-1:].isdigit())
+            if self._state == WRONG or (self._state == COMPLETE and not edge):
                 return False
         return self._wait(line, length, at)
 
@@ -254,7 +306,8 @@ class Joiner:
         self._lines = [line]
         self._chunks = [line.text.rstrip()]
         self._blank = len(self._chunks[0]) != len(line.text)
-        self._length = length
+        self._lengths = [length]
+        self._hard = self._done = False
         return True
 
     def _unfinished(self, line: Unwrapped, length: int) -> bool:
@@ -265,7 +318,7 @@ class Joiner:
     def _took(self, line: Unwrapped, length: int) -> bool:
         self._lines.append(line)
         self._blank = line.text[-1:] == " "
-        self._length = length
+        self._lengths.append(length)
         return True
 
     def _take(self, line: Unwrapped, length: int) -> bool:
@@ -283,10 +336,12 @@ class Joiner:
         if self._state != IN_SET and len(self._lines) >= MAX_PIECES:
             return False
         front = "".join(self._chunks)
-        if front.endswith(" detected!") and rest[0] == "[" and not rest.startswith("[full]"):
-            # A model without a full pool: its report goes on in lines of their own, as the server printed them.
+        tag_alone = len(front) == self._tag_end
+        own = self._blank or (self._tag == "idle" and rest[0] == "[")
+        if tag_alone and own and not rest.startswith("[full]") and self._lengths[-1] != self.width:
+            # A model without a full pool: the tag and a blank are its whole text, and the next line is its own.
             return False
-        blank = blank or front[-1] in "]!"
+        blank = blank or front[-1] in "]!,"
         for between in (" ",) if blank else ("", " "):
             joined = f"{front}{between}{rest}"
             state = self._headed(joined) if self._tag == _IN_HEAD else shape(joined[self._tag_end :], self._tag)
@@ -294,8 +349,10 @@ class Joiner:
                 break
         else:
             return False
-        if not between and _WORD.match(rest) and front[-1].isalnum():
-            self.width = self._length
+        if not between:
+            if not self._cut_at_width(length) or (self._state == COMPLETE and self._lengths[-1] != self.width):
+                return False
+            self._hard = self._hard or self._lengths[-1] != self.width
         self._chunks = [joined]
         self._state = state
         return self._took(line, length)
@@ -305,7 +362,7 @@ class Joiner:
         message = joined[self._tag_end :].lstrip()
         found = _TAG.match(message)
         kind = _kind(found) if found else "pool"
-        if not found or kind == "pool":
+        if not found or not message.startswith(_HEADS):
             return OPEN if _in_head(message, True) else WRONG
         rest = message[found.end() :]
         if kind == "server_args=":
@@ -318,12 +375,14 @@ class Joiner:
             self._tag_end = len(joined) - len(rest)
         return state
 
-    def _take_argument(self, line: Unwrapped) -> bool:
+    def _take_argument(self, line: Unwrapped, length: int) -> bool:
         rest = line.text.strip()
         if not rest or BRACKET.match(rest) or len(self._lines) >= MAX_ARGUMENT_PIECES:
             return False
         blank = self._blank or _begins_blank(line.text) or self._chunks[-1][-1] in ",:"
+        if not blank and len(self._lengths) > 1 and self._cut_at_width(length):
+            self.width = self._lengths[-1]
         self._chunks.append(f" {rest}" if blank else rest)
         self._balance += _balance(rest)
         self._opened = self._opened or "(" in rest or "{" in rest
-        return self._took(line, 0)
+        return self._took(line, length)

@@ -40,12 +40,14 @@ class _Around:
 
 class Peeling:
     """One file's state. bare: no wrapper was seen. captured: within pytest's captured output. least_quoted: the
-    fewest quote marks that a checker line of this file stood behind. layers: of the last line."""
+    fewest quote marks that a checker line of this file stood behind. layers: of the last line. before: characters of
+    the physical line before the one that is fed, 0 where it is not known."""
 
     def __init__(self) -> None:
         self.bare = True
         self.captured = False
         self.least_quoted = 1 << 30
+        self.before = 0
         self.layers: tuple[str, ...] = ()
         self.families = Layers()
         self.parts = Parts(self.families)
@@ -57,7 +59,7 @@ class Peeling:
         """Whether the next line matters to one that is held."""
         return bool(self.joiner) or bool(self.parts)
 
-    def feed(self, number: int, offset: int, text: str, whole: bool) -> list[Unwrapped]:
+    def feed(self, number: int, offset: int, text: str, whole: bool, digit_follows: bool) -> list[Unwrapped]:
         """One physical line: see `Unwrapper.feed`."""
         peeled: list[Unwrapped] = []
         around = _Around()
@@ -68,7 +70,7 @@ class Peeling:
             return self.joiner.release()
         done: list[Unwrapped] = []
         for line in peeled:
-            done.extend(self.joiner.offer(line, len(text), around.process is None))
+            done.extend(self.joiner.offer(line, len(text), self.before, around.process is None, digit_follows))
         return done
 
     def finish(self) -> list[Unwrapped]:
@@ -78,7 +80,7 @@ class Peeling:
             self._unwrap(line, self._around.get(key, _Around()).copy(), peeled)
         done: list[Unwrapped] = []
         for unwrapped in peeled:
-            done.extend(self.joiner.offer(unwrapped, 0, False))
+            done.extend(self.joiner.offer(unwrapped, 0, 0, False))
         return [*done, *self.joiner.release()]
 
     def _unwrap(self, line: Whole, around: _Around, done: list[Unwrapped]) -> None:
@@ -173,8 +175,12 @@ class Peeling:
             lines = self.parts.ended(key, (number, offset, text.removesuffix("\n")), more)
         else:
             lines = self.parts.flagged(key, (number, offset, text), more)
-        self._around[key] = around.copy()
+        if key in self.parts:
+            self._around[key] = around.copy()
+        else:
+            self._around.pop(key, None)
         self.layers = tuple(around.names)
         self.bare = False
-        for line in lines:
-            self._unwrap((line[0], line[1], line[2], line[3] and (whole or more)), around.copy(), done)
+        for first, start, joined, complete in lines:
+            for inner in joined.split("\n"):
+                self._unwrap((first, start, inner, complete and (whole or more)), around.copy(), done)

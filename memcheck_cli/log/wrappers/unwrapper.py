@@ -25,14 +25,13 @@ class Unwrapper:
     """Unwraps the lines of one file, fed in order. Raises nothing, for any text.
 
     A reader may leave out lines, provided it feeds: every line with one of `sticky_markers` (or, of a block that is
-    `quiet`, only those with a checker tag or `server_args=`), and every line while `needs_all_lines` holds. What it
-    feeds is then read as if it had fed all, as long as it feeds all lines with a `=` in files whose wrappers are
-    ambiguous (`name | `, `0: `): these are learnt from such lines. The attributes are to be asked again after each
-    line fed. Behind a line that is held back because it stops in the middle of a tag the rest may follow without a
-    prefix: so before a line with a marker that does not begin with the server's bracket, feed the line before it too.
+    `quiet`, only those with `[Mem`, `etected!` or `server_args=`); before a line that `plain` does not pass the line
+    before it; and every line while `needs_all_lines` holds. What it feeds is then read as if it had fed all, as long
+    as it feeds all lines with a `=` in files whose wrappers are ambiguous (`name | `, `0: `): these are learnt from
+    such lines. The attributes are to be asked again after each line fed.
 
-    A line that passes `plain.plain` is what it is, whatever was fed before, except while `needs_all_lines` holds or
-    within captured output: it need not be fed.
+    A line that passes `plain.plain` is what it is, whatever was fed before, except while `needs_all_lines` holds,
+    within captured output, and where the next line begins with a digit: it need not be fed.
 
     bare: True while no wrapper was seen in this file. needs_all_lines: a line is held whose next part may follow.
     layers: names of the wrappers around the last line fed, outermost first.
@@ -46,6 +45,7 @@ class Unwrapper:
         self._captured = False
         self._width = 0
         self._saw_bare = False
+        self._last = (0, "")
 
     @property
     def sticky_markers(self) -> tuple[bytes, ...]:
@@ -65,21 +65,28 @@ class Unwrapper:
             self._long_way().parts.line_ends_seen = True
         return True
 
-    def feed(self, number: int, offset: int, text: str, whole: bool = True) -> list[Unwrapped]:
+    def feed(
+        self, number: int, offset: int, text: str, whole: bool = True, digit_follows: bool = False
+    ) -> list[Unwrapped]:
         """One physical line, decoded, without its line feed. Gives the lines that are complete now: none to several.
 
         number: from 1. offset: of its first byte. whole: False for a last line without line end, or one cut by the
-        reader. Lines come in the order of their last parts.
+        reader. digit_follows: the next physical line begins with a digit, so the last number of this one may have
+        been cut by a terminal. Lines come in the order of their last parts.
         """
-        if not self.needs_all_lines:
+        if not self.needs_all_lines and not digit_follows:
             kind = plain(text, self._width)
             if kind:
                 if kind == 2:
                     self._saw_bare = True
                 self.layers = ()
+                self._last = (number, text)
                 return [Unwrapped(number, offset, None, None, text, 1, False, self._captured, whole)]
         peeling = self._long_way()
-        done = peeling.feed(number, offset, text, whole)
+        last, before = self._last
+        peeling.before = len(before) if last == number - 1 else 0
+        self._last = (number, text)
+        done = peeling.feed(number, offset, text, whole, digit_follows and not text[:1].isdigit())
         self._catch_up(peeling)
         return done
 
