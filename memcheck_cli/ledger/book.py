@@ -204,10 +204,9 @@ class Ledger:
             self._pages(line, message)
         elif isinstance(message, Unnumbered):
             self._unnumbered(line, message)
-        elif isinstance(message, PoolLine):
-            if line.process not in self._reports:
-                self.watchdog_pools += 1
-                self.watchdog_line = self.watchdog_line or line.number
+        elif isinstance(message, PoolLine) and line.process not in self._reports:
+            self.watchdog_pools += 1
+            self.watchdog_line = self.watchdog_line or line.number
 
     def takes(self, streams: Iterable[tuple[str | None, str]]) -> bool:
         """Whether stretches of these streams may be taken now: they are known, no dumps, and nobody watches."""
@@ -442,6 +441,17 @@ class Ledger:
             self._opened(stream, "busy", stream.add(pool.pool, row, current))
         if stream.burst.over and self._young:
             self._young.discard((stream.run, stream.process, stream.rank))
+
+    def add(self, process: str | None, rank: str, pool: str, row: Row) -> None:
+        """One busy record of a stream that is known already, apart from its line."""
+        stream = self.stream_of(process, rank)
+        self.records += 1
+        self._opened(stream, "busy", stream.add(pool, row, row.form.startswith(CURRENT_FORMS)))
+
+    @staticmethod
+    def row_of(line: Line, message: Message, pool: PoolText) -> Row:
+        """The row that a pool text of a line makes."""
+        return _row(line, line.time, pool.terms, pool.total, pool.marks, message.form, pool.extra)
 
     def _opened(self, stream: Stream, check: str, entries: list[tuple[str, Row]]) -> None:
         for pool, row in entries:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from memcheck_cli.errors import UnreadableError
 from memcheck_cli.ledger.book import Ledger
+from memcheck_cli.ledger.pieces import Pieces, blocks_of
 from memcheck_cli.ledger.rows import Row
 from memcheck_cli.ledger.stream import Stream
 from memcheck_cli.ledger.window import WINDOW, Around, Event, SeriesKey, Window
@@ -18,11 +19,10 @@ if TYPE_CHECKING:
     from io import RawIOBase
 
     from memcheck_cli.log.release_hints import ReleaseHints
-    from memcheck_cli.sources import Part, Source
+    from memcheck_cli.sources import Source
 
 __all__ = ["WINDOW", "Around", "Event", "Flush", "Observer", "SeriesKey", "SourceReading", "read_source"]
 
-BLOCK = 1 << 20
 MOST_FLUSHES = 10_000
 
 
@@ -80,41 +80,67 @@ class SourceReading:
         return member, line - before
 
 
-def read_source(source: Source, observer: Observer | None = None) -> SourceReading:
-    """Read every line of a source; damage ends the reading, what came before it counts."""
-    from memcheck_cli.log.release_hints import ReleaseHints
+def read_source(source: Source, observer: Observer | None = None, exact: bool = False) -> SourceReading:
+    """Read a source; damage ends the reading, what came before it counts.
 
+    observer: is told of everything, which takes reading every line. exact: read every line all the same.
+    """
     reading = SourceReading(source.name)
     try:
         stream = source.open()
     except UnreadableError as error:
         reading.error = str(error)
         return reading
-    ledger = reading.ledger = Ledger(source.name, observer.record if observer is not None else None)
+    reading.ledger = Ledger(source.name, observer.record if observer is not None else None)
+    with closing(stream):
+        if exact or observer is not None:
+            _read_every_line(reading, source, stream, observer)
+        else:
+            _skim(reading, source, stream)
+    reading.records = reading.ledger.records
+    reading.rejected = reading.ledger.rejected_count
+    return reading
+
+
+def _fold(reading: SourceReading, ledger: Ledger, line: Line, message: Message | None) -> None:
+    """Take a line into the ledger, and into what else is told of a run."""
+    if message is not None:
+        if isinstance(message, Context) and not ledger.heeds(message):
+            ledger.fold(line, None)
+            return
+        ledger.fold(line, message)
+        run = ledger.run_number(line.process)
+        hints = reading.hints.get(run)
+        if hints is None:
+            from memcheck_cli.log.release_hints import ReleaseHints
+
+            hints = reading.hints[run] = ReleaseHints()
+        hints.add(message, line.text)
+        if isinstance(message, Context) and message.kind == "flush" and len(reading.flushes) < MOST_FLUSHES:
+            reading.flushes.append(Flush(run, line.process, line.rank, line.number))
+    else:
+        ledger.fold(line, None)
+
+
+def _read_every_line(reading: SourceReading, source: Source, stream: RawIOBase, observer: Observer | None) -> None:
+    """The exact way: what the fast one is held to."""
+    ledger = reading.ledger
+    assert ledger is not None
     reader = LineReader()
     window = Window()
     reading.around = window.kept
 
+    def keep() -> None:
+        window.keep([opening for opening in ledger.openings if window.wants(opening)])
+        ledger.openings.clear()
+
     def fold(line: Line, message: Message | None) -> None:
-        # Only lines that every reader gives may narrow the release; others count where they stand before a break.
-        heeded = message is not None and (not isinstance(message, Context) or ledger.heeds(message))
-        ledger.fold(line, message)
-        if message is not None:
-            window.add(line, message)
-            run = ledger.run_number(line.process)
-            if heeded:
-                hints = reading.hints.get(run)
-                if hints is None:
-                    hints = reading.hints[run] = ReleaseHints()
-                hints.add(message, line.text)
-            if isinstance(message, Context):
-                if message.kind == "flush" and len(reading.flushes) < MOST_FLUSHES:
-                    reading.flushes.append(Flush(run, line.process, line.rank, line.number))
-                if observer is not None:
-                    observer.context(run, line, message)
+        _fold(reading, ledger, line, message)
+        window.add(line, message)
+        if observer is not None and isinstance(message, Context):
+            observer.context(ledger.run_number(line.process), line, message)
         if ledger.openings:
-            window.keep(ledger.openings)
-            ledger.openings.clear()
+            keep()
 
     try:
         for block, part in blocks_of(source, stream):
@@ -129,31 +155,36 @@ def read_source(source: Source, observer: Observer | None = None) -> SourceReadi
     for line, message in reader.finish():
         fold(line, message)
     ledger.finish()
-    window.keep(ledger.openings)
-    ledger.openings.clear()
+    keep()
     reading.lines = reader.lines
-    reading.records = ledger.records
-    reading.rejected = ledger.rejected_count
-    return reading
 
 
-def blocks_of(source: Source, stream: RawIOBase) -> Iterator[tuple[bytes, Part | None]]:
-    """The text of a source in blocks, cut where a member of a rotated set begins: such a block has that member.
+def _skim(reading: SourceReading, source: Source, stream: RawIOBase) -> None:
+    """The fast way."""
+    from memcheck_cli.ledger.skim import LedgerSink
+    from memcheck_cli.log.scan import Scanner
 
-    The line end that was put behind a member without one is left out, so that its last line is told to be cut.
-    """
-    offset = 0
-    known = 0
-    while block := stream.read(BLOCK):
-        end = offset + len(block)
-        at = 0
-        while source.members and known < len(source.parts) and source.parts[known].offset < end:
-            part = source.parts[known]
-            cut = max(at, part.offset - offset - (1 if part.after_cut and known else 0))
-            if cut > at:
-                yield block[at:cut], None
-            at = max(at, part.offset - offset)
-            yield b"", part
-            known += 1
-        yield block[at:] if at else block, None
-        offset = end
+    ledger = reading.ledger
+    assert ledger is not None
+    pieces = Pieces(source, stream)
+
+    def fold(line: Line, message: Message | None) -> None:
+        _fold(reading, ledger, line, message)
+
+    sink = LedgerSink(reading, ledger, pieces.fetch, fold)
+    scanner = Scanner(sink)
+    try:
+        for piece in pieces:
+            if piece.part is not None:
+                reading.parts.append((piece.part.name, scanner.lines))
+            elif piece.whole:
+                scanner.scan(pieces.buffer, piece.start, piece.stop, piece.base)
+            else:
+                raw = bytes(memoryview(pieces.buffer)[piece.start : piece.stop])
+                scanner.rest(raw, piece.size, piece.base + piece.start)
+    except UnreadableError as error:
+        reading.error = str(error)
+    scanner.finish()
+    ledger.finish()
+    sink.keep()
+    reading.lines = scanner.lines

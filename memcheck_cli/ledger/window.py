@@ -24,10 +24,8 @@ LONGEST_TEXT = 300
 """Characters of an event's text that are kept."""
 
 MOST_KEPT = 8
-"""Openings of one series whose surroundings are kept: the first ones and the last."""
-
-MOST_COPIES = 1000
-"""Copies made for one source before openings are told apart by distance: a series that flaps must cost little."""
+"""Openings of one series whose surroundings are kept: the first ones and a late one (the last whose number is a power
+of two: a series that flaps must cost little)."""
 
 
 class Event(NamedTuple):
@@ -73,8 +71,7 @@ class Window:
     def __init__(self) -> None:
         self.kept: dict[SeriesKey, list[Around]] = {}
         self._recent: deque[tuple[Line, Busy | Context]] = deque()
-        self._copies = 0
-        self._copied_at: dict[SeriesKey, int] = {}
+        self._openings: dict[SeriesKey, int] = {}
 
     def add(self, line: Line, message: Message | None) -> None:
         """One more line."""
@@ -86,16 +83,23 @@ class Window:
         while recent[0][0].offset < edge:
             recent.popleft()
 
+    def clear(self) -> None:
+        """Forget the lines, not what was kept of them."""
+        self._recent.clear()
+
+    def wants(self, opening: Opening) -> bool:
+        """Whether what stands before this record is to be kept: of a series that flaps ever more rarely."""
+        stream = opening.stream
+        key = (stream.run, stream.process, stream.rank, opening.check, opening.pool)
+        count = self._openings[key] = self._openings.get(key, 0) + 1
+        return count < MOST_KEPT or count & (count - 1) == 0
+
     def keep(self, openings: Iterable[Opening]) -> None:
         """Copy what stands before each of these records."""
         for opening in openings:
-            stream, row = opening.stream, opening.row
+            stream = opening.stream
             key = (stream.run, stream.process, stream.rank, opening.check, opening.pool)
             kept = self.kept.setdefault(key, [])
-            if self._copies >= MOST_COPIES and kept and row.offset - self._copied_at.get(key, 0) < WINDOW:
-                continue
-            self._copies += 1
-            self._copied_at[key] = row.offset
             if len(kept) >= MOST_KEPT:
                 kept.pop()
             kept.append(self._before(opening))

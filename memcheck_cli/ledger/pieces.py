@@ -1,0 +1,184 @@
+"""The text of a source in pieces of whole lines, and reading again what was passed over a moment ago."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from memcheck_cli.errors import UnreadableError
+from memcheck_cli.log.reader import LONGEST_LINE
+
+if TYPE_CHECKING:
+    from io import RawIOBase
+
+    from memcheck_cli.sources import Part, Source
+
+BLOCK = 1 << 20
+"""Bytes read at once."""
+
+MARGIN = 2048
+"""Bytes kept free on both sides of the text in the buffer; the kernel wants them."""
+
+KEPT = 6 << 20
+"""Bytes of a stream that cannot be read twice that are kept behind the place reached."""
+
+
+class Piece(NamedTuple):
+    """buffer[start:stop] of `Pieces`. base: what makes a source offset of a buffer index. whole: whole lines; else one
+    line that has no end or is too long, and `size` is its length in bytes. part: a member of a rotated set begins
+    here (an empty piece)."""
+
+    start: int
+    stop: int
+    base: int
+    whole: bool = True
+    size: int = 0
+    part: Part | None = None
+
+
+class Pieces:
+    """Iterate for the pieces; each is valid until the next is asked for. Raises UnreadableError at damage, behind all
+    that could be read."""
+
+    def __init__(self, source: Source, stream: RawIOBase, block: int = BLOCK) -> None:
+        self.buffer = bytearray(block + 2 * MARGIN)
+        self._source = source
+        self._stream = stream
+        self._path = source.path if not source.members else None
+        self._kept: deque[tuple[int, bytes]] = deque()
+        self._file: int | None = None
+
+    def fetch(self, start: int, stop: int) -> tuple[bytes, int]:
+        """Bytes of the source from offset `start` to `stop`, as far as they can be had, and where they begin."""
+        if self._path is not None:
+            if self._file is None:
+                self._file = os.open(self._path, os.O_RDONLY)
+            return os.pread(self._file, max(0, stop - start), start), start
+        text = b"".join(block for _, block in self._kept)
+        first = self._kept[0][0] if self._kept else stop
+        start = max(start, first)
+        return text[start - first : stop - first], start
+
+    def __iter__(self) -> Iterator[Piece]:
+        try:
+            if self._source.members:
+                yield from self._of_blocks()
+            else:
+                yield from self._of_stream()
+        finally:
+            if self._file is not None:
+                os.close(self._file)
+                self._file = None
+
+    def _of_stream(self) -> Iterator[Piece]:
+        yield from self._cut(self._stream.readinto)
+
+    def _of_blocks(self) -> Iterator[Piece]:
+        """A rotated set: each of its members by itself, at its place in the whole text."""
+        blocks = blocks_of(self._source, self._stream)
+        rest = memoryview(b"")
+        offset = 0
+        begins: Part | None = None
+
+        def fill(view: memoryview) -> int:
+            nonlocal rest, begins
+            while not rest:
+                block, begins = next(blocks, (b"", None))
+                if begins is not None or not block:
+                    return 0
+                rest = memoryview(block)
+            count = min(len(view), len(rest))
+            view[:count] = rest[:count]
+            rest = rest[count:]
+            return count
+
+        while True:
+            yield from self._cut(fill, offset)
+            if begins is None:
+                return
+            offset = begins.offset
+            yield Piece(0, 0, 0, part=begins)
+            begins = None
+
+    def _cut(self, fill: Callable[[memoryview], int | None], offset: int = 0) -> Iterator[Piece]:
+        """Pieces of what `fill` puts into the buffer until it puts nothing. offset: where that begins."""
+        begin = end = MARGIN  # of what is in the buffer and not handed on yet; begin is at `offset`
+        while True:
+            limit = len(self.buffer) - MARGIN
+            if end == limit and begin > MARGIN:
+                self.buffer[MARGIN : MARGIN + end - begin] = self.buffer[begin:end]
+                begin, end = MARGIN, MARGIN + end - begin
+            elif end == limit and end - begin < LONGEST_LINE:
+                self.buffer = self.buffer + bytearray(len(self.buffer))
+                continue
+            elif end == limit:
+                size, left = self._past_line(fill, end - begin)
+                yield Piece(begin, begin + LONGEST_LINE, offset - begin, False, size)
+                offset += size
+                self.buffer[MARGIN : MARGIN + len(left)] = left
+                begin, end = MARGIN, MARGIN + len(left)
+            try:
+                count = fill(memoryview(self.buffer)[end:limit]) or 0
+            except UnreadableError:
+                yield from self._last(begin, end, offset)
+                raise
+            if not count:
+                yield from self._last(begin, end, offset)
+                return
+            stop = self.buffer.rfind(b"\n", end, end + count) + 1
+            end += count
+            if stop:
+                self._keep(offset, begin, stop)
+                yield Piece(begin, stop, offset - begin)
+                offset += stop - begin
+                begin = stop
+                if begin == end:
+                    begin = end = MARGIN
+
+    def _last(self, begin: int, end: int, offset: int) -> Iterator[Piece]:
+        if end > begin:
+            self._keep(offset, begin, end)
+            yield Piece(begin, end, offset - begin, False, end - begin)
+
+    @staticmethod
+    def _past_line(fill: Callable[[memoryview], int | None], size: int) -> tuple[int, bytes]:
+        """Read on to the end of an endless line: its size with its line end, and what was read behind it."""
+        spare = bytearray(BLOCK)
+        while count := fill(memoryview(spare)):
+            at = spare.find(b"\n", 0, count) + 1
+            if at:
+                return size + at, bytes(spare[at:count])
+            size += count
+        return size, b""
+
+    def _keep(self, offset: int, begin: int, stop: int) -> None:
+        """Keep a copy of what is handed on, where it cannot be read again."""
+        if self._path is None:
+            self._kept.append((offset, bytes(memoryview(self.buffer)[begin:stop])))
+            while self._kept[0][0] + len(self._kept[0][1]) < offset - KEPT:
+                self._kept.popleft()
+
+
+def blocks_of(source: Source, stream: RawIOBase) -> Iterator[tuple[bytes, Part | None]]:
+    """The text of a source in blocks, cut where a member of a rotated set begins: before it stands an empty block with
+    that member.
+
+    The line end that was put behind a member without one is left out, so that its last line is told to be cut.
+    """
+    offset = known = 0
+    while block := stream.read(BLOCK):
+        end = offset + len(block)
+        at = 0
+        while source.members and known < len(source.parts) and source.parts[known].offset < end:
+            part = source.parts[known]
+            cut = max(at, part.offset - offset - (1 if part.after_cut and known else 0))
+            if cut > at:
+                yield block[at:cut], None
+            at = max(at, part.offset - offset)
+            yield b"", part
+            known += 1
+        if at < len(block):
+            yield block[at:] if at else block, None
+        offset = end
