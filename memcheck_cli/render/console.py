@@ -10,6 +10,17 @@ from typing import IO
 from rich.console import Console
 
 WIDTH = 80
+_PLAIN = str.maketrans({"…": "...", "─": "-", "━": "-", "│": "|", "·": "."})
+
+
+def showable(text: str, encoding: str | None) -> str:
+    """The text with what an output of that encoding cannot show replaced."""
+    encoding = encoding or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate(_PLAIN).encode(encoding, "backslashreplace").decode(encoding)
+    return text
 
 
 @contextmanager
@@ -29,4 +40,4 @@ def console_for(output: IO[str]) -> Iterator[Console]:
     )
     yield console
     for line in buffer.getvalue().removesuffix("\n").split("\n"):
-        output.write(line.rstrip() + "\n")
+        output.write(showable(line.rstrip(), getattr(output, "encoding", None)) + "\n")

@@ -1,0 +1,174 @@
+"""The records of a side's streams as columns, collected while its logs are read: what two runs are compared by.
+
+Numbers are tokens (slots for the mamba and request pools). Of a long log the first records are kept, in about 36 bytes
+each; what lies behind the limits is counted and named, never compared.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from memcheck_cli.ledger import Row, Stream
+from memcheck_cli.ledger.dumps import second_of
+from memcheck_cli.ledger.stream import EMPTY
+from memcheck_cli.log.records import TERMS, Context, Line
+
+Array = Any
+ABSENT = -(1 << 31)
+"""Stands in a column where a record does not print the number."""
+
+EVENTS = ("retract", "abort", "flush", "exception", "out-of-memory")
+"""Kinds of context lines that are counted a side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How much is kept. checks: of one stream, counted from its first. records: of one side. tracks: pools of streams
+    of one side. extra: further terms of one pool, by name."""
+
+    checks: int = 2_000_000
+    records: int = 8_000_000
+    tracks: int = 4096
+    extra: int = 4
+
+
+class Column:
+    """Whole numbers, in 4 bytes each for as long as they fit."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, absent: int = 0) -> None:
+        self._values: array[int] = array("i", [ABSENT]) * absent
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def append(self, value: int | None) -> None:
+        """One more number, None where it is not printed."""
+        try:
+            self._values.append(ABSENT if value is None else value)
+        except OverflowError:
+            self._values = array("q", self._values)
+            self._values.append(max(-(1 << 62), min(value or 0, 1 << 62)))
+
+    def numbers(self) -> Array:
+        """All of them: int64 of shape (n,)."""
+        import numpy as np
+
+        return np.array(self._values, dtype=np.int64)
+
+
+class Track:
+    """The records of one pool of one stream, of busy checks or of idle reports.
+
+    iteration: the busy check it belongs to, or after which the report came (0: none). second: whole seconds since
+    `start`, the server's own time. extra: further terms by printed name. forgotten: records behind the limits.
+    """
+
+    __slots__ = (
+        "_names",
+        "check",
+        "extra",
+        "forgotten",
+        "iteration",
+        "line",
+        "pool",
+        "second",
+        "start",
+        "terms",
+        "total",
+    )
+
+    def __init__(self, check: str, pool: str) -> None:
+        self.check = check
+        self.pool = pool
+        self.iteration = Column()
+        self.line = Column()
+        self.second = Column()
+        self.start: int | None = None
+        self.total = Column()
+        self.terms = {name: Column() for name in TERMS}
+        self.extra: dict[str, Column] = {}
+        self.forgotten = 0
+        self._names: tuple[str, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.iteration)
+
+    def add(self, row: Row, most_extra: int) -> None:
+        """One more record."""
+        told = {
+            name: value
+            for name, value in (row.extra or {}).items()
+            if isinstance(value, int) and not isinstance(value, bool)
+        }
+        for name in told:
+            if name not in self.extra and len(self.extra) < most_extra:
+                self.extra[name] = Column(len(self))
+        for name, column in self.extra.items():
+            column.append(told.get(name))
+        self.iteration.append(row.iteration or 0)
+        self.line.append(row.line)
+        second = second_of(row.time)
+        if self.start is None:
+            self.start = second
+        self.second.append(None if second is None or self.start is None else second - self.start)
+        self.total.append(row.total)
+        for column, value in zip(self.terms.values(), row.terms, strict=True):
+            column.append(value)
+
+    def names(self) -> tuple[str, ...]:
+        """The terms and further terms that any record prints. Only to be asked once all records are in."""
+        if self._names is None:
+            self._names = tuple(self.columns())
+        return self._names
+
+    def columns(self) -> dict[str, Array]:
+        """By name: the terms and further terms that any record prints, in that order; int64, ABSENT where missing."""
+        named = {name: column.numbers() for name, column in (*self.terms.items(), *self.extra.items())}
+        return {name: numbers for name, numbers in named.items() if (numbers != ABSENT).any()}
+
+
+TrackKey = tuple[str, str]
+"""Check (`busy` or `idle`) and pool."""
+
+
+class Collector:
+    """Fills the tracks of one side; an `Observer` of `ledger.reading`. pools: the only ones to keep, all if empty."""
+
+    def __init__(self, pools: frozenset[str] = frozenset(), kept: Kept | None = None) -> None:
+        self.tracks: dict[Stream, dict[TrackKey, Track]] = {}
+        self.events: Counter[str] = Counter()
+        self.dropped_tracks = 0
+        self._pools = pools
+        self._kept = kept or Kept()
+        self._room = self._kept.records
+        self._count = 0
+
+    def record(self, stream: Stream, check: str, pool: str, row: Row, /) -> None:
+        """One record, as it is counted."""
+        if pool == EMPTY or "skipped" in row.marks or (self._pools and pool not in self._pools):
+            return
+        tracks = self.tracks.get(stream)
+        if tracks is None:
+            tracks = self.tracks[stream] = {}
+        track = tracks.get((check, pool))
+        if track is None:
+            if self._count >= self._kept.tracks:
+                self.dropped_tracks += 1
+                return
+            self._count += 1
+            track = tracks[(check, pool)] = Track(check, pool)
+        if self._room <= 0 or (row.iteration or 0) > self._kept.checks or len(track) >= self._kept.checks:
+            track.forgotten += 1
+            return
+        self._room -= 1
+        track.add(row, self._kept.extra)
+
+    def context(self, run: int, line: Line, message: Context, /) -> None:
+        """One context line."""
+        if message.kind in EVENTS:
+            self.events[message.kind] += 1
