@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memcheck_cli.sources.spool import Spool
 
 _ENOUGH = 512
-"""Bytes that tell what something is: a tar header has its mark at the end of them."""
+"""Bytes of a pipe to wait for: they tell what something is, a tar header has its mark at the end of them."""
 
 
 def find_sources(
@@ -169,11 +169,12 @@ def _head(blob: Blob) -> bytes:
             raise UnreadableError(blob.flaw)
         return head
     head = b""
+    enough = _ENOUGH if blob.once else SAMPLE
     chunks = blob.chunks()
     try:
         for chunk in chunks:
             head += chunk
-            if len(head) >= _ENOUGH:
+            if len(head) >= enough:
                 break
     except UnreadableError:
         if not head:

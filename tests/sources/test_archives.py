@@ -37,7 +37,7 @@ def packed_in(layer: str, data: bytes, name: str) -> tuple[bytes, str]:
     tail=st.binary(max_size=300),
     repeats=st.integers(1, 400),
 )
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=80)
 def test_any_stack_of_containers_gives_the_bytes_back(layers: list[str], tail: bytes, repeats: int) -> None:
     plain = data = LINE * (repeats + 20) + tail
     name = ""
@@ -352,8 +352,8 @@ def sparse_pax(pieces: list[tuple[int, bytes]], whole: int) -> bytes:
 @pytest.mark.parametrize("build", [sparse_gnu, sparse_pax])
 @pytest.mark.parametrize("count", [1, 3, 4, 30])
 def test_sparse_members_have_their_holes(build: object, count: int, tmp_path: Path) -> None:
-    pieces = [(4096 * (2 * number + 1), LINE * (number + 1)) for number in range(count)]
-    whole = 4096 * (2 * count + 1)
+    pieces = [(4096 + 24576 * number, LINE * (150 + number)) for number in range(count)]
+    whole = 24576 * (count + 1)
     expected = bytearray(whole)
     for offset, data in pieces:
         expected[offset : offset + len(data)] = data
@@ -363,11 +363,9 @@ def test_sparse_members_have_their_holes(build: object, count: int, tmp_path: Pa
         path.write_bytes(data)
         values = {value.name: value for value in found(path)}
         assert isinstance(values[f"{path}/next.log"], Source)
-        # It begins with a hole that is longer than the sample looked at, so it is no text at first sight.
-        assert values[f"{path}/hole.log"] is not None
         hole = values[f"{path}/hole.log"]
-        if isinstance(hole, Source):
-            assert read(hole) == bytes(expected)
+        assert isinstance(hole, Source)
+        assert read(hole) == bytes(expected)
 
 
 def test_a_sparse_bomb_is_bounded(tmp_path: Path) -> None:
