@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import click
 
 from memcheck_cli.cli.inputs import found_in, limits_of
 from memcheck_cli.cli.options import input_options, output_option, scope_options
+
+if TYPE_CHECKING:
+    from memcheck_cli.forensics.trends import Trends
 
 
 @click.command("analyze")
@@ -17,6 +20,12 @@ from memcheck_cli.cli.options import input_options, output_option, scope_options
 @click.option("--format", "form", type=click.Choice(["terminal", "json"]), default="terminal", show_default=True)
 @scope_options
 @click.option("--checked-level", type=int, metavar="N", help="Your word that the server ran the busy check at level N.")
+@click.option(
+    "--trends",
+    is_flag=True,
+    help="Also look for drift that no sum shows: locks never given back, terms that grow while requests do not. "
+    "Takes reading every line.",
+)
 @click.option(
     "--rejects",
     type=click.Path(dir_okay=False),
@@ -34,6 +43,7 @@ def command(
     page_size: int | None,
     totals: tuple[tuple[str, int], ...],
     checked_level: int | None,
+    trends: bool,
     rejects: str | None,
     output: str | None,
     verbose: bool,
@@ -59,23 +69,30 @@ def command(
     from memcheck_cli.sources import Unreadable
 
     readings = []
+    watched: dict[str, Trends] = {}
     for found in found_in(paths, limits_of(max_expanded, max_nesting)):
         if isinstance(found, Unreadable):
             readings.append(SourceReading(found.name, error=found.reason))
         else:
-            readings.append(read_source(found))
+            readings.append(read_source(found, _watch(found.name, watched) if trends else None))
     for reading in readings:
         if reading.error is not None:
             click.echo(f"memcheck: {reading.name}: {reading.error}", err=True)
-    analysis = analyze_readings(
-        readings, Settings(page_size, dict(totals)), Scope(frozenset(ranks), frozenset(pools), checked_level)
-    )
+    scope = Scope(frozenset(ranks), frozenset(pools), checked_level)
+    analysis = analyze_readings(readings, Settings(page_size, dict(totals)), scope, watched)
     if output is not None:
         with open(output, "w", encoding="utf-8") as file:  # noqa: PTH123
             _write(analysis, form, verbose, file)
     else:
         _write(analysis, form, verbose, sys.stdout)
     return analysis.exit_code
+
+
+def _watch(name: str, watched: dict[str, Trends]) -> Trends:
+    """A watcher for one source, kept under its name."""
+    from memcheck_cli.forensics.trends import Trends
+
+    return watched.setdefault(name, Trends(name))
 
 
 def _write(analysis: object, form: str, verbose: bool, file: IO[str]) -> None:

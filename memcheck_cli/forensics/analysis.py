@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from memcheck_cli.ledger.reading import SourceReading
 
 if TYPE_CHECKING:
     from memcheck_cli.forensics.explanation import Explanation
+    from memcheck_cli.forensics.trends import Trends
 
 BALANCED, BROKEN, UNDECIDED = "balanced", "broken", "undecided"
 EXIT_CODES = {BALANCED: 0, BROKEN: 1, UNDECIDED: 3}
@@ -65,8 +66,10 @@ class Analysis:
         return EXIT_CODES[self.verdict]
 
 
-def analyze_readings(readings: Sequence[SourceReading], settings: Settings, scope: Scope) -> Analysis:
-    """Judge what was read of all sources, in the order given."""
+def analyze_readings(
+    readings: Sequence[SourceReading], settings: Settings, scope: Scope, trends: Mapping[str, Trends] | None = None
+) -> Analysis:
+    """Judge what was read of all sources, in the order given. trends: by source, of those that were watched."""
     whole = Judged()
     streams: list[tuple[str, Stream]] = []
     breaking: dict[tuple[str, int, str | None, str, str], int] = {}
@@ -77,6 +80,9 @@ def analyze_readings(readings: Sequence[SourceReading], settings: Settings, scop
             continue
         judged = judge(ledger, settings)
         add_notes(reading, judged)
+        watched = trends.get(reading.name) if trends is not None else None
+        if watched is not None:
+            judged.findings += watched.findings()
         whole.breaks += [b for b in judged.breaks if scope.covers(b.stream.rank, b.pool)]
         whole.undetermined += [i for i in judged.undetermined if scope.covers(i.rank, i.pool)]
         whole.unchecked += [i for i in judged.unchecked if scope.covers(i.rank, i.pool)]
@@ -102,17 +108,18 @@ def analyze_readings(readings: Sequence[SourceReading], settings: Settings, scop
         whole.findings,
         list(readings),
         breaking,
-        _explained(whole, readings),
+        _explained(whole, readings, trends or {}),
     )
 
 
-def _explained(judged: Judged, readings: Sequence[SourceReading]) -> Explanation | None:
+def _explained(judged: Judged, readings: Sequence[SourceReading], trends: Mapping[str, Trends]) -> Explanation | None:
     """The explanation, where there is anything to explain: a healthy log must not pay for it."""
     if not (judged.breaks or judged.findings or judged.undetermined):
         return None
     from memcheck_cli.forensics.explanation import explain
 
-    return explain(judged.breaks, judged.findings, judged.undetermined, readings)
+    started = {name: watched.started_at for name, watched in trends.items()}
+    return explain(judged.breaks, judged.findings, judged.undetermined, readings, started)
 
 
 def _records(stream: Stream, scope: Scope) -> int:

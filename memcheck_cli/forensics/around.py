@@ -78,7 +78,8 @@ class Surroundings(NamedTuple):
 
     troubles: oldest first. batches: the last few batch lines before it. matches: counts that equal what is off.
     running: the last printed number of running requests, and its line. dump_line: where the ring dump begins, None for
-    a stream: then places are those before the dump, and times of its records say nothing.
+    a stream: then places are those before the dump, and times of its records say nothing. known: False where what
+    stands before this break was not kept.
     """
 
     troubles: tuple[Nearby, ...]
@@ -86,21 +87,23 @@ class Surroundings(NamedTuple):
     matches: tuple[Match, ...]
     running: tuple[int, int] | None
     dump_line: int | None
+    known: bool = True
 
     def last(self, *kinds: str) -> Nearby | None:
         """The last trouble of these kinds before the break."""
         return next((one for one in reversed(self.troubles) if one.event.kind in kinds), None)
 
 
-NOTHING = Surroundings((), (), (), None, None)
+NOTHING = Surroundings((), (), (), None, None, known=False)
 
 
 def same_group(rank: str, other: str) -> bool:
     """Whether lines of one rank speak for another: of one DP and PP group, or one without rank (the main process)."""
-    return "-" in (rank, other) or _group(rank) == _group(other)
+    return "-" in (rank, other) or rank_group(rank) == rank_group(other)
 
 
-def _group(rank: str) -> tuple[str, ...]:
+def rank_group(rank: str) -> tuple[str, ...]:
+    """The tokens of a rank that its lock-step peers share: those of its DP and PP group."""
     return tuple(token for token in rank.split(" ") if not token.startswith(_PARALLEL))
 
 

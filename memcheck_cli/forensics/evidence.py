@@ -97,8 +97,15 @@ class Evidence:
         return self.low is not None and Release.parse(self.low) >= Release.parse(release)
 
 
-def gather(found: Break, reading: SourceReading, every: Sequence[Break], findings: Sequence[Item]) -> Evidence:
-    """All evidence about one break. every, findings: of the whole analysis."""
+def gather(
+    found: Break,
+    reading: SourceReading,
+    every: Sequence[Break],
+    findings: Sequence[Item],
+    started: Mapping[int, int] | None = None,
+) -> Evidence:
+    """All evidence about one break. every, findings: of the whole analysis. started: by line of a record, the sequences
+    prefilled before it."""
     ledger = reading.ledger
     assert ledger is not None
     stream = found.stream
@@ -132,7 +139,7 @@ def gather(found: Break, reading: SourceReading, every: Sequence[Break], finding
         moves=_moves(found, checks, parted, sizes),
         sizes=sizes,
         sets=_sets(found, every),
-        growth=growth_of(found, [flush.line for flush in reading.flushes if flush.run == stream.run]),
+        growth=growth_of(found, [flush.line for flush in reading.flushes if flush.run == stream.run], started or {}),
         checks=checks,
         notes=[note for note in ledger.notes if note.run == stream.run],
         parted=parted,
@@ -145,11 +152,13 @@ def around_of(found: Break, reading: SourceReading) -> Around | None:
     stream = found.stream
     kept = reading.around.get((stream.run, stream.process, stream.rank, found.check, found.pool or ""), [])
     exact = next((one for one in kept if one.line == found.row.line), None)
-    if exact is not None or not kept:
+    if exact is not None:
         return exact
-    later = [one for one in kept if one.line >= found.row.line]
-    # The surroundings of a later record reach back WINDOW bytes too, and what stands behind the break is left out.
-    return later[0] if later else None
+    # The surroundings of a later record reach back some way too; what stands behind the break is left out of them.
+    for one in kept:
+        if one.line > found.row.line and any(event.line < found.row.line for event in one.events):
+            return one
+    return None
 
 
 def _same_check(one: Break, other: Break) -> bool:

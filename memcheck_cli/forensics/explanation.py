@@ -42,8 +42,10 @@ def explain(
     findings: Sequence[Item],
     undetermined: Sequence[Item],
     readings: Sequence[SourceReading],
+    started: Mapping[str, Mapping[int, int]],
 ) -> Explanation:
-    """Explain breaks, reports without numbers, and drift."""
+    """Explain breaks, reports without numbers, and drift. started: by source and line of a record, the sequences
+    prefilled before it, where somebody counted them."""
     explanation = Explanation()
     for item in findings:
         signature = BY_KIND.get(item.kind or "")
@@ -60,7 +62,7 @@ def explain(
     explanation.left_out = len(first_of) - len(explained)
     _narrow_releases(explained, by_name)
     for found in explained:
-        evidence = gather(found, by_name[found.source], breaks, findings)
+        evidence = gather(found, by_name[found.source], breaks, findings, started.get(found.source, {}))
         explanation.evidence[found.event] = evidence
         hits += hits_on(evidence)
     notes = [note for reading in readings if reading.ledger is not None for note in reading.ledger.notes]

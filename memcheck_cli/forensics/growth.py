@@ -6,7 +6,7 @@ A busy assertion ends the server at the first break, so most logs show one recor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -23,8 +23,9 @@ class Growth(NamedTuple):
 
     kind: `single` (one record), `constant`, `linear` (the same step each time, three times at least), `growing` (one
     direction, other steps), `varying`, `gone-again` (it balances later). step: of `linear`. per_iteration: mean change
-    of delta per iteration. left: tokens that the pool can still give, on the last record. iterations_left and
-    seconds_left: until they are gone at this rate. lines: the records it rests on.
+    of delta per iteration; per_sequence: per prefilled sequence, where they were counted. left: tokens that the pool
+    can still give, on the last record. iterations_left, seconds_left: until they are gone at this rate. lines: the
+    records it rests on.
     """
 
     kind: str
@@ -35,10 +36,24 @@ class Growth(NamedTuple):
     left: int | None = None
     iterations_left: int | None = None
     seconds_left: int | None = None
+    per_sequence: float | None = None
 
 
-def growth_of(found: Break, flushes: Sequence[int] = ()) -> Growth:
-    """How a break went on. flushes: lines on which the cache of its run was flushed."""
+def growth_of(found: Break, flushes: Sequence[int] = (), started: Mapping[int, int] | None = None) -> Growth:
+    """How a break went on. flushes: lines on which the cache of its run was flushed. started: by line of a record, the
+    sequences prefilled before it."""
+    growth = _course(found, flushes)
+    if started and growth.kind in (LINEAR, GROWING):
+        (first, first_delta), (last, last_delta) = found.steps[0], found.steps[-1]
+        apart = started.get(last.line, 0) - started.get(first.line, 0)
+        if apart > 0 and first.line in started:
+            rate = (last_delta - first_delta) / apart
+            text = f"{growth.text}; {rate:+.3g} per prefilled sequence ({apart} between the first and the last)"
+            return growth._replace(text=text, per_sequence=rate)
+    return growth
+
+
+def _course(found: Break, flushes: Sequence[int]) -> Growth:
     first = found.row
     last = found.last or first
     steps = found.steps

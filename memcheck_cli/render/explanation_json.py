@@ -99,6 +99,7 @@ def evidence_data(evidence: Evidence) -> dict[str, Any]:
             "lines": list(growth.lines),
             "step": growth.step,
             "per_iteration": growth.per_iteration,
+            "per_sequence": growth.per_sequence,
             "left": growth.left,
             "iterations_left": growth.iterations_left,
             "seconds_left": growth.seconds_left,
@@ -130,6 +131,7 @@ def surroundings_data(around: Surroundings) -> dict[str, Any]:
         "batches": [{**_event_data(one.event), "check_line": one.belongs_to, "why": one.why} for one in around.batches],
         "matches": [{"what": one.what, "value": one.value, "line": one.line} for one in around.matches],
         "dump_line": around.dump_line,
+        "known": around.known,
     }
 
 

@@ -56,6 +56,13 @@ def moved_sentences(evidence: Evidence, first: bool = True) -> list[str]:
     return said
 
 
+def told_already(analysis: Analysis) -> set[str]:
+    """What findings say that a signature about no break quotes."""
+    if analysis.explanation is None:
+        return set()
+    return {fact.text for hit in analysis.explanation.hits if hit.event is None for fact in hit.evidence}
+
+
 def print_explanation(console: Console, analysis: Analysis, verbose: bool) -> None:
     """Everything behind the balance sheets; nothing where there is nothing to explain."""
     explanation = analysis.explanation
@@ -141,7 +148,7 @@ def _known(fact: Fact, evidence: Evidence) -> bool:
 
 def _print_around(console: Console, evidence: Evidence, verbose: bool) -> None:
     around = evidence.surroundings
-    if evidence.found.check == "pages" and not around.troubles and not verbose:
+    if not around.known or (evidence.found.check == "pages" and not around.troubles and not verbose):
         return
     _head(console, "Around it")
     if around.dump_line is not None:

@@ -16,7 +16,7 @@ from memcheck_cli.forensics.breaks import SLOT_POOLS, Break, Item
 from memcheck_cli.log.records import TERMS
 from memcheck_cli.render.console import console_for
 from memcheck_cli.render.safe import safe
-from memcheck_cli.render.signatures import moved_sentences, print_explanation
+from memcheck_cli.render.signatures import moved_sentences, print_explanation, told_already
 
 if TYPE_CHECKING:
     from memcheck_cli.ledger import Row
@@ -55,7 +55,8 @@ def _print(console: Console, analysis: Analysis, verbose: bool) -> None:
     _print_streams(console, analysis, verbose)
     _print_items(console, "Undetermined", analysis.undetermined, verbose)
     _print_items(console, "Not checked", analysis.unchecked, verbose)
-    _print_items(console, "Worth knowing", analysis.findings, verbose)
+    told = told_already(analysis)
+    _print_items(console, "Worth knowing", [item for item in analysis.findings if item.reason not in told], verbose)
     _print_parts(console, analysis)
     rejected = sum(reading.rejected for reading in analysis.sources)
     if rejected:
