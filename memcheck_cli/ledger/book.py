@@ -104,7 +104,10 @@ CURRENT_FORMS = ("b3", "b4", "B3", "B4")
 ALWAYS_HEEDED = frozenset({"server-args", "command", "banner", "exception", "flush"})
 """Kinds of context lines that a reader never leaves out."""
 
-TELLING = ("envs.", "etected!", "UserWarning: ")
+DUMP_MARK = "batch_size()="
+"""Stands in the head of a watchdog's dump, behind which it prints pools that are no checks."""
+
+TELLING = ("etected!", "UserWarning: ")
 """Reports without numbers hold one of these where they tell by themselves what they are."""
 
 TRACEBACK_LINES = 400
@@ -134,6 +137,7 @@ class Ledger:
         self._crashes: dict[str | None, _Crash] = {}
         self._traceback: dict[str | None, tuple[int, str | None]] = {}  # lines left, last function named
         self._wrapped: dict[str | None, tuple[Line, Torn, str]] = {}  # reports an editor may have wrapped
+        self._dumps: set[str | None] = set()  # processes whose watchdog is printing
         self._captured: dict[tuple[str | None, str], str | None] = {}  # in captured output: repeats until this time
         self._capture_repeats = False  # what the last prefixed captured line was
         self._young: set[StreamKey] = set()
@@ -157,16 +161,22 @@ class Ledger:
     @property
     def wants_every_line(self) -> bool:
         """Every line matters now: an idle report may go on, or a traceback is being read."""
-        return bool(self._reports or self._traceback or self._wrapped or self._captured)
+        return bool(self._reports or self._traceback or self._wrapped or self._captured or self._dumps)
 
-    def heeds(self, message: Context) -> bool:
-        """Whether a context line counts now. Others may be left out, so none of them may change an answer."""
-        kind = message.kind
-        if kind in ALWAYS_HEEDED or self.wants_every_line:
+    def heeds(self, line: Line, message: Message) -> bool:
+        """Whether a line counts now. Others may be left out by a reader, so none of them may change an answer."""
+        if self.wants_every_line:
             return True
-        if kind in ("prefill", "decode"):
-            return self.wants_batches
-        return self.wants_startup
+        if isinstance(message, Context):
+            kind = message.kind
+            if kind in ALWAYS_HEEDED:
+                return True
+            if kind in ("prefill", "decode"):
+                return self.wants_batches
+            return self.wants_startup or (kind == "watchdog" and DUMP_MARK in line.text)
+        if isinstance(message, Unnumbered):
+            return any(mark in line.text for mark in TELLING)
+        return not isinstance(message, PoolLine | PoolParts)
 
     # Folding
 
@@ -183,6 +193,8 @@ class Ledger:
             self._continue_report(line, message)
         if self._traceback and not isinstance(message, Unnumbered):
             self._trace(line)
+        if self._dumps and line.prefixed:
+            self._dumps.discard(line.process)
         if message is None:
             return
         if isinstance(message, Busy):
@@ -401,6 +413,8 @@ class Ledger:
                 self._opened(stream, "busy", stream.batch_line())
                 if stream.burst.over:
                     self._young.discard(key)
+        elif kind == "watchdog" and DUMP_MARK in line.text:
+            self._dumps.add(line.process)
         elif kind == "exception" and line.text.startswith("Scheduler hit"):
             self._crashes[line.process] = _Crash(line.rank, line.time, line.number)
             self._traceback[line.process] = (TRACEBACK_LINES, None)

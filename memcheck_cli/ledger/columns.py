@@ -12,7 +12,7 @@ from memcheck_cli.ledger.peers import digests
 from memcheck_cli.ledger.rows import NO_SLOTS, Combination, Row
 from memcheck_cli.ledger.stretch import Piece, PoolStretch, StreamStretch, Stretch
 from memcheck_cli.log.kernel import NO_TIME, UNDATED, Kernel
-from memcheck_cli.log.records import TERMS
+from memcheck_cli.log.records import TERMS, Busy, PoolText
 from memcheck_cli.log.templates import FIELDS, Reading
 
 Array = Any
@@ -66,6 +66,19 @@ class Columns:
     def used(self) -> list[Reading]:
         """The readings of the records held."""
         return [self.kernel.readings[code] for code in np.flatnonzero(np.bincount(self.reading[: self.n])).tolist()]
+
+    def first_of_each(self, wanted: Callable[[int], bool]) -> list[int]:
+        """The first record of every reading that is wanted, in order."""
+        codes = self.reading[: self.n]
+        used = np.flatnonzero(np.bincount(codes)).tolist()
+        return sorted(int((codes == code).argmax()) for code in used if wanted(code))
+
+    def message(self, at: int) -> tuple[str | None, Busy]:
+        """Record number `at` as the exact reader would have read it, and its process."""
+        reading = self.kernel.readings[int(self.reading[at])]
+        row = self.row(at)
+        text = PoolText(reading.pool, row.total, row.named_terms(), row.extra or {}, row.marks)
+        return reading.process, Busy(row.form, (text,))
 
     def row(self, at: int, iteration: int | None = None) -> Row:
         """Record number `at` as the ledger keeps it."""

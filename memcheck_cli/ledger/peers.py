@@ -144,7 +144,7 @@ class _Follower:
 class Group:
     """Peers of one run, in the order in which they first spoke."""
 
-    __slots__ = ("_followers", "_newest", "_over", "_pending", "_trails", "first", "members")
+    __slots__ = ("_followers", "_newest", "_over", "_pending", "_trails", "first", "fresh", "members")
 
     LIMIT = 256  # rows that wait before they are compared
 
@@ -156,6 +156,7 @@ class Group:
         self._pending = 0
         self._newest = 0
         self._over = False
+        self.fresh = False  # a difference was found whose lines may have to be read again
 
     @property
     def idle(self) -> bool:
@@ -279,6 +280,7 @@ class Group:
         theirs: list[Sight],
     ) -> None:
         assert self.first is not None
+        self.fresh = True
         follower.doubt = Divergence(pool, sight.iteration, (self.first, member), (first, sight))
         follower.newer = ({}, {s.iteration: s.digest for s in theirs})
         self._watch(follower, mine, _Trail())

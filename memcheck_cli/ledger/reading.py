@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from memcheck_cli.errors import UnreadableError
 from memcheck_cli.ledger.book import Ledger
-from memcheck_cli.ledger.pieces import Pieces, blocks_of
+from memcheck_cli.ledger.pieces import BLOCK, Pieces, blocks_of
 from memcheck_cli.ledger.rows import Row
+from memcheck_cli.ledger.skim import LedgerSink
 from memcheck_cli.ledger.stream import Stream
 from memcheck_cli.ledger.window import WINDOW, Around, Event, SeriesKey, Window
 from memcheck_cli.log.reader import LineReader
-from memcheck_cli.log.records import Context, Line, Message
+from memcheck_cli.log.records import Busy, Context, Line, Message
+from memcheck_cli.log.scan import KERNEL_FROM, Scanner
 
 if TYPE_CHECKING:
     from io import RawIOBase
@@ -80,10 +82,18 @@ class SourceReading:
         return member, line - before
 
 
-def read_source(source: Source, observer: Observer | None = None, exact: bool = False) -> SourceReading:
+def read_source(
+    source: Source,
+    observer: Observer | None = None,
+    *,
+    exact: bool = False,
+    block: int = BLOCK,
+    kernel_from: int = KERNEL_FROM,
+) -> SourceReading:
     """Read a source; damage ends the reading, what came before it counts.
 
-    observer: is told of everything, which takes reading every line. exact: read every line all the same.
+    observer: is told of everything, which takes reading every line. exact: read every line all the same. block: bytes
+    read at once. kernel_from: busy lines that are read one by one before columns are made of them.
     """
     reading = SourceReading(source.name)
     try:
@@ -96,7 +106,7 @@ def read_source(source: Source, observer: Observer | None = None, exact: bool = 
         if exact or observer is not None:
             _read_every_line(reading, source, stream, observer)
         else:
-            _skim(reading, source, stream)
+            _skim(reading, source, stream, block, kernel_from)
     reading.records = reading.ledger.records
     reading.rejected = reading.ledger.rejected_count
     return reading
@@ -105,21 +115,25 @@ def read_source(source: Source, observer: Observer | None = None, exact: bool = 
 def _fold(reading: SourceReading, ledger: Ledger, line: Line, message: Message | None) -> None:
     """Take a line into the ledger, and into what else is told of a run."""
     if message is not None:
-        if isinstance(message, Context) and not ledger.heeds(message):
+        if not isinstance(message, Busy) and not ledger.heeds(line, message):
             ledger.fold(line, None)
             return
         ledger.fold(line, message)
         run = ledger.run_number(line.process)
-        hints = reading.hints.get(run)
-        if hints is None:
-            from memcheck_cli.log.release_hints import ReleaseHints
-
-            hints = reading.hints[run] = ReleaseHints()
-        hints.add(message, line.text)
+        _hint(reading, run, message, line.text)
         if isinstance(message, Context) and message.kind == "flush" and len(reading.flushes) < MOST_FLUSHES:
             reading.flushes.append(Flush(run, line.process, line.rank, line.number))
     else:
         ledger.fold(line, None)
+
+
+def _hint(reading: SourceReading, run: int, message: Message, text: str) -> None:
+    hints = reading.hints.get(run)
+    if hints is None:
+        from memcheck_cli.log.release_hints import ReleaseHints
+
+        hints = reading.hints[run] = ReleaseHints()
+    hints.add(message, text)
 
 
 def _read_every_line(reading: SourceReading, source: Source, stream: RawIOBase, observer: Observer | None) -> None:
@@ -159,20 +173,20 @@ def _read_every_line(reading: SourceReading, source: Source, stream: RawIOBase, 
     reading.lines = reader.lines
 
 
-def _skim(reading: SourceReading, source: Source, stream: RawIOBase) -> None:
+def _skim(reading: SourceReading, source: Source, stream: RawIOBase, block: int, kernel_from: int) -> None:
     """The fast way."""
-    from memcheck_cli.ledger.skim import LedgerSink
-    from memcheck_cli.log.scan import Scanner
-
     ledger = reading.ledger
     assert ledger is not None
-    pieces = Pieces(source, stream)
+    pieces = Pieces(source, stream, block)
 
     def fold(line: Line, message: Message | None) -> None:
         _fold(reading, ledger, line, message)
 
-    sink = LedgerSink(reading, ledger, pieces.fetch, fold)
-    scanner = Scanner(sink)
+    def hint(process: str | None, message: Message) -> None:
+        _hint(reading, ledger.run_number(process), message, "")
+
+    sink = LedgerSink(reading, ledger, pieces.fetch, fold, hint)
+    scanner = Scanner(sink, kernel_from)
     try:
         for piece in pieces:
             if piece.part is not None:
@@ -185,6 +199,5 @@ def _skim(reading: SourceReading, source: Source, stream: RawIOBase) -> None:
     except UnreadableError as error:
         reading.error = str(error)
     scanner.finish()
-    ledger.finish()
-    sink.keep()
+    sink.finish()
     reading.lines = scanner.lines

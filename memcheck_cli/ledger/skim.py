@@ -23,17 +23,25 @@ LONGEST_RECORD = 1 << 16
 class LedgerSink:
     """Hands lines and columns on to a ledger. fetch: reads bytes again that were passed over.
 
-    fold: takes a line into the ledger and whatever else follows it.
+    fold: takes a line into the ledger and whatever else follows it. hint: is told once a run what a record of a process
+    looks like.
     """
 
     def __init__(
-        self, reading: SourceReading, ledger: Ledger, fetch: Fetch, fold: Callable[[Line, Message | None], None]
+        self,
+        reading: SourceReading,
+        ledger: Ledger,
+        fetch: Fetch,
+        fold: Callable[[Line, Message | None], None],
+        hint: Callable[[str | None, Message], None],
     ) -> None:
         self.ledger = ledger
         self.window = Window()
         reading.around = self.window.kept
         self._fetch = fetch
         self._fold = fold
+        self._hint = hint
+        self._hinted: set[tuple[int, int]] = set()  # run and reading
         self._columns: Columns | None = None
         self._seen_to = 0  # the window holds what stands before this offset
 
@@ -55,6 +63,7 @@ class LedgerSink:
         self._fold(line, message)
         if self.ledger.openings:
             self.keep()
+        self._tell_peers()
 
     def takes(self, streams: Iterable[tuple[str | None, str]]) -> bool:
         """Whether records of these streams may come as rows now."""
@@ -83,6 +92,8 @@ class LedgerSink:
         from memcheck_cli.ledger.columns import summarize
 
         ledger = self.ledger
+        for at in columns.first_of_each(lambda code: self._is_new(columns, code)):
+            self._hint(*columns.message(at))
         stretch = summarize(columns, ledger.peered)
         if stretch is None:
             for at in range(columns.n):
@@ -92,10 +103,23 @@ class LedgerSink:
                     self.keep()
         else:
             ledger.take(stretch)
-            self._tell_peers()
             if ledger.openings:
                 self.keep()
+        self._tell_peers()
         columns.n = 0
+
+    def _is_new(self, columns: Columns, code: int) -> bool:
+        key = (self.ledger.run_number(columns.kernel.readings[code].process), code)
+        if key in self._hinted:
+            return False
+        self._hinted.add(key)
+        return True
+
+    def finish(self) -> None:
+        """No more lines."""
+        self.ledger.finish()
+        self.keep()
+        self._tell_peers()
 
     def keep(self) -> None:
         """Fill the window with what stands before the records that opened a break, and keep it."""
@@ -126,6 +150,9 @@ class LedgerSink:
     def _tell_peers(self) -> None:
         """Read the lines again in which peers were found to differ."""
         for group in self.ledger.peers.groups.values():
+            if not group.fresh:
+                continue
+            group.fresh = False
             for found in list(group.doubts()):
                 for sight in found.sights:
                     if sight.row is None:

@@ -30,6 +30,7 @@ STEADY = (
     b"SWA accounting",
     b"SWA-slot",
     b"- Captured std",
+    b"batch_size()=",
 )
 """Besides the busy tag, what every line holds that matters to a sink that wants nothing in particular."""
 
@@ -87,7 +88,7 @@ class Scanner:
         """data[start:stop], whole lines. base: source offset of data[0]."""
         at = start
         while at < stop:
-            if self._sink.wants_every_line or self.reader.unwrapper.needs_all_lines:
+            if self._every_line():
                 at = self._one(data, at, stop, base)
             elif self._kernel is not None and not self._sink.wants_batches:
                 at = self._columns(data, at, stop, base)
@@ -167,7 +168,7 @@ class Scanner:
                 sink.flush()
                 start = batch.start
                 while start < at:
-                    if sink.wants_every_line or reader.unwrapper.needs_all_lines:
+                    if self._every_line():
                         start = self._one(data, start, at, base)
                     else:
                         start = self._marked(data, start, at, base)
@@ -251,5 +252,8 @@ class Scanner:
 
     def _changed(self) -> bool:
         """Whether other lines matter now than when the search began."""
-        sink = self._sink
-        return sink.wants_every_line or self.reader.unwrapper.needs_all_lines or self._matters() != self._wanted
+        return self._every_line() or self._matters() != self._wanted
+
+    def _every_line(self) -> bool:
+        unwrapper = self.reader.unwrapper
+        return self._sink.wants_every_line or unwrapper.needs_all_lines or unwrapper.captured

@@ -48,6 +48,11 @@ class Unwrapper:
         self._last = (0, "")
 
     @property
+    def captured(self) -> bool:
+        """Whether the lines stand in captured output now: there every line matters."""
+        return self._captured
+
+    @property
     def sticky_markers(self) -> tuple[bytes, ...]:
         """Bytes that every line which may change the state holds. A docker log has one in every line: see `quiet`."""
         return _CAPTURED_MARKERS if self._captured else _MARKERS
