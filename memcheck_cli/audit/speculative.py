@@ -63,14 +63,15 @@ def speculative(arguments: object, attribute: Callable[[str], object]) -> Specul
     told = isinstance(algorithm, str)
     if told and str(algorithm).lower() in ("", "none"):
         return None
-    if not told and not isinstance(algorithm, Unknown) and not open_ended:
+    asked = any(option in given for option, field in _OPTIONS.items() if field == "algorithm")
+    if not told and not asked and not isinstance(algorithm, Unknown) and not open_ended:
         return None
     return Speculative(
         algorithm=printable(str(algorithm))[:100] if told else None,
         topk=_number(values.get("topk")),
         num_steps=_number(values.get("num_steps")),
         draft_tokens=_number(values.get("draft_tokens")),
-        certain=told or any(option in given for option, field in _OPTIONS.items() if field == "algorithm"),
+        certain=told or asked,
     )
 
 

@@ -86,7 +86,7 @@ class Auditor(Statements):
         if not is_test and not always:
             return None
         trouble: list[Unknown] = []
-        launches = self._launches(cls, trouble)
+        launches = self.launches_of(cls, trouble)
         blind = [entry.why for entry in cls.mro if entry.kind == UNRESOLVED and entry.why is not None]
         if not launches and not always and not blind and not trouble:
             return None
@@ -124,7 +124,7 @@ class Auditor(Statements):
 
     # the run
 
-    def _launches(self, cls: ClassValue, trouble: list[Unknown]) -> list[Launch]:
+    def launches_of(self, cls: ClassValue, trouble: list[Unknown]) -> list[Launch]:
         """What the class starts: in setUpClass, else in setUp, else in its test methods."""
         module = cls.module
         functions = [value for entry in cls.mro for value in entry.own.values() if isinstance(value, Function)]

@@ -259,6 +259,9 @@ class Definitions(Functions):
     def as_class_attribute(self, value: object, name: str, node: ast.AST, frame: Frame) -> object:
         """A value that a name is bound to: in a class body its variables become the class's."""
         if frame.class_body and frame.owner is not None:
+            if isinstance(value, External) and "env" in name.lower():
+                # told here, where the class takes it over, and not where the fixture comes to use it
+                return self.unknown(self.outside(value), node, frame)
             return self.tagged(value, name, frame.owner, node, frame)
         return value
 

@@ -6,6 +6,7 @@ import ast
 import sys
 import warnings
 from collections.abc import Iterable
+from importlib.util import decode_source
 from itertools import pairwise
 from pathlib import Path
 
@@ -48,12 +49,14 @@ class Module:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                self._tree = ast.parse(self.content)
+                self._tree = ast.parse(decode_source(self.content))
                 return self._tree
         except SyntaxError as error:
             at = f" (line {error.lineno})" if error.lineno else ""
             version = f"{sys.version_info.major}.{sys.version_info.minor}"
             self.error = f"no Python {version} source: {error.msg}{at}"
+        except UnicodeDecodeError as error:
+            self.error = f"not {error.encoding} (byte {error.start})"
         except (ValueError, RecursionError, MemoryError, OverflowError) as error:
             detail = str(error) if isinstance(error, ValueError) else "too deeply nested"
             self.error = f"cannot be parsed: {detail}"

@@ -16,6 +16,7 @@ from memcheck_cli.audit.follow.values import (
     Context,
     EnvField,
     Environ,
+    External,
     Map,
     Named,
     Origin,
@@ -111,7 +112,8 @@ class Natives(Calls):
         if isinstance(key, EnvField):
             key = Named(key.name, key.origin)
         if not isinstance(key, str):
-            why = key if isinstance(key, Unknown) else self.unknown(f"{text_of(node)} cannot be told", node, frame)
+            reason = self.outside(key) if isinstance(key, External) else f"{text_of(node)} cannot be told"
+            why = key if isinstance(key, Unknown) else self.unknown(reason, node, frame)
             if name in ("setdefault", "__setitem__", "pop"):
                 self.env.cloud(why, self.origin(node, frame, "os.environ"))
             return why

@@ -100,7 +100,7 @@ class Statements(Assignments):
         return True
 
     def _try(self, node: ast.Try | ast.TryStar, frame: Frame) -> bool:
-        returned = len(frame.returns)
+        mark = _mark(frame)
         before = (self.env.copy(), dict(frame.scope))
         reached = self.exec_block(node.body, frame) and self.exec_block(node.orelse, frame)
         ends = [(self.env, dict(frame.scope))] if reached else []
@@ -120,15 +120,20 @@ class Statements(Assignments):
                             end[name] = value
                     ends.append((self.env, end))
         reached = self._meet(ends, self.unknown("only a run decides whether an exception occurs", node, frame), frame)
-        for value, env in frame.returns[returned:]:
-            self._finally(node.finalbody, value, env, frame)
-        if not reached:
-            self.env = before[0]
-        return self.exec_block(node.finalbody, frame) and reached
+        left = _left(frame, mark)
+        for env in left:
+            self._finally(node.finalbody, env, frame)
+        if reached:
+            return self.exec_block(node.finalbody, frame)
+        self.env = before[0]
+        if not left:
+            self.exec_block(node.finalbody, frame)
+        return False
 
-    def _finally(self, body: list[ast.stmt], value: object, env: Env, frame: Frame) -> None:
+    def _finally(self, body: list[ast.stmt], env: Env, frame: Frame) -> None:
+        """The `finally` of a block that was left by `return`, `break` or `continue`, in the environment of that way."""
         if body:
-            outer, self.env = self.env, env
+            outer, self.env = self.env, env.copy()
             self.exec_block(body, frame)
             env.chains, env.rest = self.env.chains, self.env.rest
             self.env = outer
@@ -217,7 +222,7 @@ class Statements(Assignments):
         return False
 
     def _with(self, node: ast.With | ast.AsyncWith, frame: Frame) -> bool:
-        returned, broken = len(frame.returns), [len(entries) for entries in frame.breaks]
+        mark = _mark(frame)
         entered: list[Change] = []
         stacks: list[Stack] = []
         for item in node.items:
@@ -229,9 +234,7 @@ class Statements(Assignments):
             if item.optional_vars is not None:
                 self.assign(item.optional_vars, value, frame)
         reached = self.exec_block(node.body, frame)
-        left = [self.env, *(env for _, env in frame.returns[returned:])]
-        for depth, entries in enumerate(frame.breaks):
-            left += [env for _, env, _ in entries[broken[depth] if depth < len(broken) else 0 :]]
+        left = [self.env, *_left(frame, mark)]
         for stack in stacks:
             entered += stack.undo
             stack.undo = []
@@ -267,6 +270,20 @@ class Statements(Assignments):
         ast.AsyncFunctionDef: Definitions.define_function,
         ast.ClassDef: Definitions.define_class,
     }
+
+
+def _mark(frame: Frame) -> tuple[int, list[int]]:
+    """How many ways out of a function and its loops were met so far."""
+    return len(frame.returns), [len(entries) for entries in frame.breaks]
+
+
+def _left(frame: Frame, mark: tuple[int, list[int]]) -> list[Env]:
+    """The environments of the ways out that were met since the mark."""
+    returned, broken = mark
+    left = [env for _, env in frame.returns[returned:]]
+    for entries, seen in zip(frame.breaks, broken, strict=False):
+        left += [env for _, env, _ in entries[seen:]]
+    return left
 
 
 def _join_scopes(left: dict[str, object], right: dict[str, object], why: Unknown) -> dict[str, object]:
