@@ -188,7 +188,7 @@ def _compared(match: Match, a: Side, b: Side, options: Options) -> Compared:
     elif options.workload != AUTO:
         workload = told_by_caller(options.workload, walk, workload.compared)
     difference = after = None
-    if workload.kind != LIVE:
+    if workload.kind == DETERMINISTIC or (workload.kind == UNDETERMINED and workload.leading):
         if walk.parted is not None:
             difference = _difference(match, "busy", busy, walk.parted, laid)
             after = _after(busy, walk.parted, laid, difference.named)

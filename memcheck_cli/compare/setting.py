@@ -166,7 +166,8 @@ def _not_comparable(a: Side, b: Side, setting: Setting) -> Iterable[str]:
             yield f"times and paces of {letter}: a ring dump is printed at once, and what came before it is lost"
         if not side.lanes:
             yield f"records: {letter} holds none"
-    for letter, mine, others in (("A", *setting.flags_told), ("B", *reversed(setting.flags_told))):
+    told_a, told_b = setting.flags_told
+    for letter, mine, others in (("A", told_a, told_b), ("B", told_b, told_a)):
         if not mine and others:
             yield f"launch flags: {letter} prints none"
     yield from _terms(a.lanes, b.lanes)

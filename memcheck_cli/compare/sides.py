@@ -116,6 +116,7 @@ class ReadSide:
                 self.readings.append(SourceReading(source.name, error=source.reason))
             else:
                 self.readings.append(read_source(source, self.collector))
+        self.collector.settle()
 
     def ranks(self) -> set[str]:
         """The ranks that hold checks."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,9 @@ from memcheck_cli.log.records import TERMS, Context, Line
 Array = Any
 ABSENT = -(1 << 31)
 """Stands in a column where a record does not print the number."""
+
+AT_ONCE = 1024
+"""Records that are put into columns together."""
 
 EVENTS = ("retract", "abort", "flush", "exception", "out-of-memory")
 """Kinds of context lines that are counted a side."""
@@ -46,13 +50,15 @@ class Column:
     def __len__(self) -> int:
         return len(self._values)
 
-    def append(self, value: int | None) -> None:
-        """One more number, None where it is not printed."""
+    def extend(self, values: Sequence[int | None]) -> None:
+        """More numbers, None where one is not printed."""
         try:
-            self._values.append(ABSENT if value is None else value)
-        except OverflowError:
-            self._values = array("q", self._values)
-            self._values.append(max(-(1 << 62), min(value or 0, 1 << 62)))
+            self._values.extend(array("i", values))  # type: ignore[arg-type]
+        except (TypeError, OverflowError):
+            whole = [ABSENT if value is None else max(-(1 << 62), min(value, 1 << 62)) for value in values]
+            if self._values.typecode == "i" and any(not ABSENT <= value < -ABSENT for value in whole):
+                self._values = array("q", self._values)
+            self._values.extend(array(self._values.typecode, whole))
 
     def numbers(self) -> Array:
         """All of them: int64 of shape (n,)."""
@@ -69,7 +75,10 @@ class Track:
     """
 
     __slots__ = (
+        "_count",
+        "_most_extra",
         "_names",
+        "_waiting",
         "check",
         "extra",
         "forgotten",
@@ -82,7 +91,7 @@ class Track:
         "total",
     )
 
-    def __init__(self, check: str, pool: str) -> None:
+    def __init__(self, check: str, pool: str, most_extra: int) -> None:
         self.check = check
         self.pool = pool
         self.iteration = Column()
@@ -93,32 +102,53 @@ class Track:
         self.terms = {name: Column() for name in TERMS}
         self.extra: dict[str, Column] = {}
         self.forgotten = 0
+        self._count = 0
+        self._most_extra = most_extra
+        self._waiting: list[Row] = []
         self._names: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
-        return len(self.iteration)
+        return self._count
 
-    def add(self, row: Row, most_extra: int) -> None:
+    def add(self, row: Row) -> None:
         """One more record."""
-        told = {
-            name: value
-            for name, value in (row.extra or {}).items()
-            if isinstance(value, int) and not isinstance(value, bool)
-        }
-        for name in told:
-            if name not in self.extra and len(self.extra) < most_extra:
-                self.extra[name] = Column(len(self))
-        for name, column in self.extra.items():
-            column.append(told.get(name))
-        self.iteration.append(row.iteration or 0)
-        self.line.append(row.line)
-        second = second_of(row.time)
+        self._count += 1
+        self._waiting.append(row)
+        if len(self._waiting) >= AT_ONCE:
+            self.settle()
+
+    def settle(self) -> None:
+        """Put the latest records into the columns; to be called before these are read."""
+        rows, self._waiting = self._waiting, []
+        if not rows:
+            return
+        if self.extra or any(row.extra for row in rows):
+            self._settle_extra(rows)
+        self.iteration.extend([row.iteration or 0 for row in rows])
+        self.line.extend([row.line for row in rows])
+        seconds = [second_of(row.time) for row in rows]
         if self.start is None:
-            self.start = second
-        self.second.append(None if second is None or self.start is None else second - self.start)
-        self.total.append(row.total)
-        for column, value in zip(self.terms.values(), row.terms, strict=True):
-            column.append(value)
+            self.start = next((second for second in seconds if second is not None), None)
+        start = self.start or 0
+        self.second.extend([None if second is None else second - start for second in seconds])
+        self.total.extend([row.total for row in rows])
+        for column, values in zip(self.terms.values(), zip(*(row.terms for row in rows), strict=True), strict=True):
+            column.extend(values)
+
+    def _settle_extra(self, rows: Sequence[Row]) -> None:
+        told = [
+            {
+                name: value
+                for name, value in (row.extra or {}).items()
+                if isinstance(value, int) and not isinstance(value, bool)
+            }
+            for row in rows
+        ]
+        for name in dict.fromkeys(name for numbers in told for name in numbers):
+            if name not in self.extra and len(self.extra) < self._most_extra:
+                self.extra[name] = Column(len(self.iteration))
+        for name, column in self.extra.items():
+            column.extend([numbers.get(name) for numbers in told])
 
     def names(self) -> tuple[str, ...]:
         """The terms and further terms that any record prints. Only to be asked once all records are in."""
@@ -161,12 +191,18 @@ class Collector:
                 self.dropped_tracks += 1
                 return
             self._count += 1
-            track = tracks[(check, pool)] = Track(check, pool)
+            track = tracks[(check, pool)] = Track(check, pool, self._kept.extra)
         if self._room <= 0 or (row.iteration or 0) > self._kept.checks or len(track) >= self._kept.checks:
             track.forgotten += 1
             return
         self._room -= 1
-        track.add(row, self._kept.extra)
+        track.add(row)
+
+    def settle(self) -> None:
+        """No more records."""
+        for tracks in self.tracks.values():
+            for track in tracks.values():
+                track.settle()
 
     def context(self, run: int, line: Line, message: Context, /) -> None:
         """One context line."""

@@ -3,6 +3,7 @@ colour."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -60,7 +61,7 @@ def picture_lines(picture: Picture, encoding: str | None, unit: str) -> list[Lin
         fits = at + len(said) + 2 <= columns
         text = " " * at + f"{arrow} {said}" if fits else " " * (at - len(said) - 1) + f"{said} {arrow}"
         lines.append(Line(" " * (LABEL + 1) + text, "mark"))
-    lines.append(Line(_legend(picture, unit)))
+    lines += [Line(" " * (LABEL + 1) + text) for text in textwrap.wrap(_legend(picture, unit), max(columns, 40))]
     return lines
 
 
@@ -101,7 +102,7 @@ def _legend(picture: Picture, unit: str) -> str:
             said.append(f"B - A from {low} to {high} {unit}")
     for letter, side in (("A", picture.a), ("B", picture.b)):
         said += _unseen(letter, side, picture.unit)
-    return " " * (LABEL + 1) + "; ".join(said)
+    return "; ".join(said)
 
 
 def _unseen(letter: str, side: Drawn, unit: str) -> list[str]:

@@ -332,7 +332,7 @@ def _number(value: int | None) -> str:
 def relation_words(breaks: BreakComparison) -> str:
     """Whether two breaks are the same one."""
     words = {
-        SAME: "the same break",
+        SAME: "the same break (pool, kind and amount agree)",
         ALIKE: "the same pool and kind, another amount",
         ANOTHER: "another break",
     }[breaks.relation]
@@ -399,7 +399,7 @@ def distribution_sheet(found: Sequence[Distribution]) -> Sheet:
                 _claim(one),
             )
         )
-    return Sheet(("share of total, %", "A", "B", "shift", "Cliff", ""), rows)
+    return Sheet(("% of total", "A", "B", "shift", "Cliff", ""), rows)
 
 
 def _level(low: float, median: float, high: float) -> str:
@@ -411,12 +411,12 @@ def _claim(one: Distribution) -> str:
         return "no claim"
     if one.higher is not None:
         return "higher in B" if one.higher == "b" else "lower in B"
-    return f"no clear {'difference' if one.effect in ('none', 'small') else 'one: it wanders'}"
+    return "alike" if one.effect in ("none", "small") else "unclear"
 
 
 DISTRIBUTION_WORDS = (
     "Median (quartiles); shift: of the median, B minus A; Cliff: how much more often B is above A than below, from -1 "
-    "to 1."
+    "to 1. Unclear: less than a hundredth of the total, or less than a side wanders by itself."
 )
 
 
