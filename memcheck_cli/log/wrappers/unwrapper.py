@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from memcheck_cli.log.wrappers.peeling import Peeling
 
 _DOCKER = b'","stream":"'
-_MARKERS = (b"[Mem", b"etected!", b"server_args=", b" std", _DOCKER)
+_MARKERS = (b"[Mem", b"etected!", b"] total=", b"server_args=", b" std", _DOCKER)
 _CAPTURED_MARKERS = (*_MARKERS, b"====", b"____")
 
 
@@ -25,7 +25,7 @@ class Unwrapper:
     """Unwraps the lines of one file, fed in order. Raises nothing, for any text.
 
     A reader may leave out lines, provided it feeds: every line with one of `sticky_markers` (or, of a block that is
-    `quiet`, only those with `[Mem`, `etected!` or `server_args=`); before a line that `plain` does not pass the line
+    `quiet`, only those with `[Mem`, `etected!`, `] total=` or `server_args=`); before a line that `plain` does not pass the line
     before it; and every line while `needs_all_lines` holds. What it feeds is then read as if it had fed all, as long
     as it feeds all lines with a `=` in files whose wrappers are ambiguous (`name | `, `0: `): these are learnt from
     such lines. The attributes are to be asked again after each line fed.
@@ -58,7 +58,8 @@ class Unwrapper:
         return _CAPTURED_MARKERS if self._captured else _MARKERS
 
     def quiet(self, block: bytes) -> bool:
-        """Whether of a block of whole lines only those with `[Mem`, `etected!` or `server_args=` need be fed."""
+        """Whether of a block of whole lines only those with `[Mem`, `etected!`, `] total=` or `server_args=` need be
+        fed."""
         if self.needs_all_lines or self._captured:
             return False
         if b" stderr P" in block or b" stdout P" in block or b"- Captured std" in block:
