@@ -25,10 +25,10 @@ class Unwrapper:
     """Unwraps the lines of one file, fed in order. Raises nothing, for any text.
 
     A reader may leave out lines, provided it feeds: every line with one of `sticky_markers` (or, of a block that is
-    `quiet`, only those with `[Mem`, `etected!`, `] total=` or `server_args=`); before a line that `plain` does not pass the line
-    before it; and every line while `needs_all_lines` holds. What it feeds is then read as if it had fed all, as long
-    as it feeds all lines with a `=` in files whose wrappers are ambiguous (`name | `, `0: `): these are learnt from
-    such lines. The attributes are to be asked again after each line fed.
+    `quiet`, only those with `[Mem`, `etected!`, `] total=` or `server_args=`); before a line that `plain` does not
+    pass the line before it; and every line while `needs_all_lines` holds. What it feeds is then read as if it had fed
+    all, as long as it feeds all lines with a `=` in files whose wrappers are ambiguous (`name | `, `0: `): these are
+    learnt from such lines. The attributes are to be asked again after each line fed.
 
     A line that passes `plain.plain` is what it is, whatever was fed before, except while `needs_all_lines` holds,
     within captured output, and where the next line begins with a digit: it need not be fed.
