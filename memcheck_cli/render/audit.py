@@ -73,7 +73,7 @@ def _print_table(console: Console, audit: Audit) -> None:
         for entry in classes:
             for reason in (*entry.reasons, *entry.notes):
                 head = "" if reason.text.startswith(entry.name) else f"{safe(entry.name)}: "
-                _hang(console, f"       {head}", _reason(reason, file), 9)
+                _hang(console, "       ", head + _reason(reason, file), 9)
 
 
 def _set_by_and_speculative(entry: AuditedClass) -> Text:
@@ -94,7 +94,7 @@ def _by(entry: AuditedClass) -> str:
         return "" if entry.level is None else "never set"
     if entry.set_by == entry.name:
         return "set here"
-    return f"by {safe(entry.set_by)}" if entry.set_by else f"by {entry.set_how} in the file"
+    return f"by {safe(entry.set_by)}" if entry.set_by else f"by {safe(entry.set_how)} in the file"
 
 
 def _speculates(settings: Speculative | None) -> str:
@@ -120,21 +120,30 @@ def _place(file: str | None, line: int | None) -> str:
 
 
 def _print_required(console: Console, required: Requirement) -> None:
-    which = "test classes" if required.every else "speculative test classes"
     console.print()
     if required.short:
-        console.print(f"{len(required.short)} {which} fall short of level {required.level}:", style="bold red")
+        console.print(f"{_falls_short(required)}:", style="bold red")
     for entry in required.short:
         console.print(f"  {_place(entry.file, entry.line)}: {safe(entry.name)} has level {entry.level}", soft_wrap=True)
     if required.undecided:
         console.print(f"{len(required.undecided)} undecided:", style="bold yellow")
     for entry in required.undecided:
         why = f": {safe(entry.reasons[0].text, 400)}" if entry.reasons else ": it may speculate"
-        console.print(f"  {_place(entry.file, entry.line)}: {safe(entry.name)}{why}", soft_wrap=True)
+        _hang(console, "  ", f"{_place(entry.file, entry.line)}: {safe(entry.name)}{why}", 4)
     if required.reason:
         console.print(f"undecided: {required.reason}", style="bold yellow")
     if not required.exit_code:
-        console.print(f"all {which} reach level {required.level}", style="bold green")
+        console.print(f"all {_which(required)} reach level {required.level}", style="bold green")
+
+
+def _which(required: Requirement) -> str:
+    return "test classes" if required.every else "speculative test classes"
+
+
+def _falls_short(required: Requirement) -> str:
+    which = _which(required)
+    counted = _count(len(required.short), which.removesuffix("es"), which)
+    return f"{counted} {'falls' if len(required.short) == 1 else 'fall'} short of level {required.level}"
 
 
 def _explain(console: Console, entry: AuditedClass) -> None:
@@ -172,9 +181,7 @@ def _write(setting: Setting) -> str:
     value = "removed" if setting.value is None else safe(setting.value)
     value = value if setting.decided else "?"
     force = "in force" if setting.in_force else "shadowed"
-    return (
-        f"{value}  {force}, {safe(setting.set_by or 'the file')}, {setting.how}, {_place(setting.file, setting.line)}"
-    )
+    return f"{value}  {force}, {safe(setting.set_by or 'the file')}, {safe(setting.how)}, {_place(setting.file, setting.line)}"
 
 
 def _all_settings(settings: Speculative) -> str:
@@ -229,12 +236,12 @@ def write_markdown(audit: Audit, required: Requirement | None, output: IO[str]) 
 
 
 def _markdown_required(required: Requirement, output: IO[str]) -> None:
-    which = "test classes" if required.every else "speculative test classes"
     if not required.exit_code:
-        output.write(f"\nAll {which} reach level {required.level}.\n")
-    for title, entries in (("fall short of", required.short), ("are undecided against", required.undecided)):
+        output.write(f"\nAll {_which(required)} reach level {required.level}.\n")
+    undecided = f"{len(required.undecided)} undecided"
+    for title, entries in ((_falls_short(required), required.short), (undecided, required.undecided)):
         if entries:
-            output.write(f"\n{len(entries)} {which} {title} level {required.level}:\n\n")
+            output.write(f"\n{title}:\n\n")
             output.writelines(f"- {_code(f'{entry.file}:{entry.line}')} {_code(entry.name)}\n" for entry in entries)
     if required.reason:
         output.write(f"\nUndecided: {_escape(required.reason)}.\n")
