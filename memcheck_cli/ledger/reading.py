@@ -89,11 +89,13 @@ def read_source(
     exact: bool = False,
     block: int = BLOCK,
     kernel_from: int = KERNEL_FROM,
+    lines_before: int = 0,
 ) -> SourceReading:
     """Read a source; damage ends the reading, what came before it counts.
 
     observer: is told of everything, which takes reading every line. exact: read every line all the same. block: bytes
-    read at once. kernel_from: busy lines that are read one by one before columns are made of them.
+    read at once. kernel_from: busy lines that are read one by one before columns are made of them. lines_before: of the
+    log that the source is a piece of: lines are counted on from there, in `lines` too.
     """
     reading = SourceReading(source.name)
     try:
@@ -104,9 +106,9 @@ def read_source(
     reading.ledger = Ledger(source.name, observer.record if observer is not None else None)
     with closing(stream):
         if exact or observer is not None:
-            _read_every_line(reading, source, stream, observer)
+            _read_every_line(reading, source, stream, observer, lines_before)
         else:
-            _skim(reading, source, stream, block, kernel_from)
+            _skim(reading, source, stream, block, kernel_from, lines_before)
     reading.records = reading.ledger.records
     reading.rejected = reading.ledger.rejected_count
     return reading
@@ -136,11 +138,13 @@ def _hint(reading: SourceReading, run: int, message: Message, text: str) -> None
     hints.add(message, text)
 
 
-def _read_every_line(reading: SourceReading, source: Source, stream: RawIOBase, observer: Observer | None) -> None:
+def _read_every_line(
+    reading: SourceReading, source: Source, stream: RawIOBase, observer: Observer | None, lines_before: int
+) -> None:
     """The exact way: what the fast one is held to."""
     ledger = reading.ledger
     assert ledger is not None
-    reader = LineReader()
+    reader = LineReader(line=lines_before)
     window = Window()
     reading.around = window.kept
 
@@ -173,7 +177,9 @@ def _read_every_line(reading: SourceReading, source: Source, stream: RawIOBase, 
     reading.lines = reader.lines
 
 
-def _skim(reading: SourceReading, source: Source, stream: RawIOBase, block: int, kernel_from: int) -> None:
+def _skim(
+    reading: SourceReading, source: Source, stream: RawIOBase, block: int, kernel_from: int, lines_before: int
+) -> None:
     """The fast way."""
     ledger = reading.ledger
     assert ledger is not None
@@ -187,6 +193,7 @@ def _skim(reading: SourceReading, source: Source, stream: RawIOBase, block: int,
 
     sink = LedgerSink(reading, ledger, pieces.fetch, fold, hint)
     scanner = Scanner(sink, kernel_from)
+    scanner.reader.lines = lines_before
     try:
         for piece in pieces:
             if piece.part is not None:
