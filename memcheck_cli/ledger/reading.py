@@ -15,7 +15,7 @@ from memcheck_cli.ledger.stream import Stream
 from memcheck_cli.ledger.window import WINDOW, Around, Event, SeriesKey, Window
 from memcheck_cli.log.reader import LineReader
 from memcheck_cli.log.records import Busy, Context, Line, Message
-from memcheck_cli.log.scan import KERNEL_FROM, Scanner
+from memcheck_cli.log.scan import HEAD, KERNEL_FROM, Scanner
 
 if TYPE_CHECKING:
     from io import RawIOBase
@@ -89,13 +89,15 @@ def read_source(
     exact: bool = False,
     block: int = BLOCK,
     kernel_from: int = KERNEL_FROM,
+    head: int = HEAD,
     lines_before: int = 0,
 ) -> SourceReading:
     """Read a source; damage ends the reading, what came before it counts.
 
     observer: is told of everything, which takes reading every line. exact: read every line all the same. block: bytes
-    read at once. kernel_from: busy lines that are read one by one before columns are made of them. lines_before: of the
-    log that the source is a piece of: lines are counted on from there, in `lines` too.
+    read at once. kernel_from: busy lines that are read one by one before columns are made of them. head: bytes at the
+    beginning of which every line is read. lines_before: of the log that the source is a piece of: lines are counted on
+    from there, in `lines` too.
     """
     reading = SourceReading(source.name)
     try:
@@ -108,7 +110,7 @@ def read_source(
         if exact or observer is not None:
             _read_every_line(reading, source, stream, observer, lines_before)
         else:
-            _skim(reading, source, stream, block, kernel_from, lines_before)
+            _skim(reading, Pieces(source, stream, block), kernel_from, head, lines_before)
     reading.records = reading.ledger.records
     reading.rejected = reading.ledger.rejected_count
     return reading
@@ -177,13 +179,10 @@ def _read_every_line(
     reading.lines = reader.lines
 
 
-def _skim(
-    reading: SourceReading, source: Source, stream: RawIOBase, block: int, kernel_from: int, lines_before: int
-) -> None:
+def _skim(reading: SourceReading, pieces: Pieces, kernel_from: int, head: int, lines_before: int) -> None:
     """The fast way."""
     ledger = reading.ledger
     assert ledger is not None
-    pieces = Pieces(source, stream, block)
 
     def fold(line: Line, message: Message | None) -> None:
         _fold(reading, ledger, line, message)
@@ -192,7 +191,7 @@ def _skim(
         _hint(reading, ledger.run_number(process), message, "")
 
     sink = LedgerSink(reading, ledger, pieces.fetch, fold, hint)
-    scanner = Scanner(sink, kernel_from)
+    scanner = Scanner(sink, kernel_from, head)
     scanner.reader.lines = lines_before
     try:
         for piece in pieces:

@@ -10,6 +10,8 @@ from memcheck_cli.log.prefixes import split_prefix
 from memcheck_cli.log.records import Line, Message
 from memcheck_cli.log.wrappers import Unwrapped, Unwrapper
 
+_DIGITS = frozenset((b"0", b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"8", b"9"))
+
 LONGEST_LINE = 16 << 20
 """Bytes of one line that are looked at; a longer line is cut there and never read as whole."""
 
@@ -35,7 +37,7 @@ class LineReader:
                 raw = b"".join([*self._rest, raw])
                 self._rest = []
                 self._rest_size = 0
-            yield from self.line(raw, size, True)
+            yield from self.line(raw, size, True, block[end + 1 : end + 2] in _DIGITS)
             start = end + 1
         if start < len(block):
             left = block[start:]
@@ -44,15 +46,18 @@ class LineReader:
                 self._rest.append(left)
             self._rest_size += len(left)
 
-    def line(self, raw: bytes, size: int, whole: bool) -> Iterator[tuple[Line, Message | None]]:
-        """One physical line without its line end; size: its bytes with it."""
+    def line(
+        self, raw: bytes, size: int, whole: bool, digit_follows: bool = False
+    ) -> Iterator[tuple[Line, Message | None]]:
+        """One physical line without its line end; size: its bytes with it; digit_follows: the next line begins with a
+        digit, so where a terminal cut lines the last number may go on there."""
         self.lines += 1
         offset = self.offset
         self.offset += size
         if len(raw) > LONGEST_LINE:
             raw, whole = raw[:LONGEST_LINE], False
         text = raw.decode("utf-8", "replace")
-        for unwrapped in self.unwrapper.feed(self.lines, offset, text, whole):
+        for unwrapped in self.unwrapper.feed(self.lines, offset, text, whole, digit_follows):
             yield read_unwrapped(unwrapped)
 
     def end_of_part(self) -> Iterator[tuple[Line, Message | None]]:

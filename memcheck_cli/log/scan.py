@@ -31,11 +31,15 @@ STEADY = (
     b"SWA-slot",
     b"- Captured std",
     b"batch_size()=",
+    b"\x00",
 )
 """Besides the busy tag, what every line holds that matters to a sink that wants nothing in particular."""
 
 KERNEL_FROM = 20_000
 """Busy lines read one by one before the kernel is loaded: it pays for its start after that many."""
+
+HEAD = 64 * 1024
+"""Bytes at the beginning that are read line by line: text that was pasted and broken anywhere is no longer than that."""
 
 LINES_BEFORE = 2
 """Lines read before a marked line that may be the end of a wrapped one."""
@@ -70,8 +74,10 @@ class Sink(Protocol):
 class Scanner:
     """Reads a text given in pieces of whole lines. lines: how many were passed so far."""
 
-    def __init__(self, sink: Sink, kernel_from: int = KERNEL_FROM) -> None:
+    def __init__(self, sink: Sink, kernel_from: int = KERNEL_FROM, head: int = HEAD) -> None:
         self.reader = LineReader()
+        self._head = head
+        self._stop = 0
         self._sink = sink
         self._kernel_from = kernel_from
         self._busy = 0
@@ -87,8 +93,9 @@ class Scanner:
     def scan(self, data: bytearray, start: int, stop: int, base: int) -> None:
         """data[start:stop], whole lines. base: source offset of data[0]."""
         at = start
+        self._stop = stop
         while at < stop:
-            if self._every_line():
+            if base + at < self._head or self._every_line():
                 at = self._one(data, at, stop, base)
             elif self._kernel is not None and not self._sink.wants_batches:
                 at = self._columns(data, at, stop, base)
@@ -220,7 +227,8 @@ class Scanner:
         reader.offset = base + a
         ended = raw.endswith(b"\n")
         number = reader.lines + 1
-        for line, message in reader.line(raw[:-1] if ended else raw, b - a, ended):
+        digit_follows = 0x30 <= data[b] <= 0x39 if b < self._stop else False
+        for line, message in reader.line(raw[:-1] if ended else raw, b - a, ended, digit_follows):
             sink.fold(line, message)
             if isinstance(message, Busy):
                 self._busy += 1
