@@ -33,7 +33,7 @@ class SourceFile:
 
 def printable(path: str) -> str:
     """A path as text that can be written in any encoding of Unicode (file names may be any bytes)."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
+    return os.fsencode(os.path.normpath(path) if path else "''").decode("utf-8", "backslashreplace")
 
 
 def find(paths: Iterable[str]) -> tuple[list[SourceFile], list[Skipped], list[Path]]:

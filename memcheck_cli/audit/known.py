@@ -7,13 +7,14 @@ description as it reads a file; a file that is given always comes first.
 
 from __future__ import annotations
 
+import re
 import sys
 
 from memcheck_cli.audit.follow.values import External
 from memcheck_cli.checker.releases import Release
 
 PREFIX = "sglang.test.server_fixtures."
-KITS = "sglang.test.kits."
+_KIT = re.compile(r"(?:.*\.)?sglang\.test\.(?:\w+\.)*(?:kits\.|\w+_kits?\.).*")
 """The released kits bring test methods and set no variable."""
 
 _HEAD = """
@@ -237,6 +238,11 @@ def description(module: str, release: Release | None) -> str:
 def is_case(base: External) -> bool:
     """Whether a class outside the files is a `TestCase` that starts no server."""
     return base.last in _CASES
+
+
+def is_kit(base: External) -> bool:
+    """Whether a class outside the files is a kit: test methods to be mixed in."""
+    return _KIT.fullmatch(base.dotted) is not None
 
 
 def is_plain(base: External) -> bool:

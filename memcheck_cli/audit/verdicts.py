@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from itertools import pairwise
+from pathlib import PurePath
 
 from memcheck_cli.audit.follow.classes import READ, UNRESOLVED, ClassValue
 from memcheck_cli.audit.follow.environment import Env, level_of
@@ -41,6 +42,10 @@ from memcheck_cli.audit.speculative import options, speculative
 from memcheck_cli.checker.releases import Release
 
 OVERRIDES = "env_overrides"
+_TEST_FILE = re.compile(r"test.*|.*_tests?\.py")
+_BASE_NAME = re.compile(r"(?!Test).*(?:Base|Mixin|Kit)")
+"""A class of such a name in a file that no test run collects is there to be inherited, with whatever tests it has."""
+
 _SET_UP = ("setUp", "asyncSetUp", "setup_method")
 
 
@@ -72,6 +77,8 @@ class Auditor(Statements):
     def is_test(self, cls: ClassValue) -> bool:
         """Whether a test run collects the class: it has test methods, its own or inherited ones."""
         if cls.find("__test__") is False:
+            return False
+        if _BASE_NAME.fullmatch(cls.name) and not _TEST_FILE.fullmatch(PurePath(cls.site.file).name):
             return False
         blind = any(entry.kind == UNRESOLVED for entry in cls.mro)
         if cls.tests():

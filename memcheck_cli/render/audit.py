@@ -181,7 +181,8 @@ def _write(setting: Setting) -> str:
     value = "removed" if setting.value is None else safe(setting.value)
     value = value if setting.decided else "?"
     force = "in force" if setting.in_force else "shadowed"
-    return f"{value}  {force}, {safe(setting.set_by or 'the file')}, {safe(setting.how)}, {_place(setting.file, setting.line)}"
+    where = _place(setting.file, setting.line)
+    return f"{value}  {force}, {safe(setting.set_by or 'the file')}, {safe(setting.how)}, {where}"
 
 
 def _all_settings(settings: Speculative) -> str:

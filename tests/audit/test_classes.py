@@ -351,3 +351,16 @@ def test_one_class_is_explained_whatever_it_is(tmp_path: Path) -> None:
     (server,) = audit([str(tmp_path)], name="Server").classes
     assert (server.is_test, server.level) == (False, 0)
     assert audit([str(tmp_path)], name="Nobody").names == ("Core", "Server")
+
+
+def test_bases_with_tests_in_files_that_no_run_collects(tmp_path: Path) -> None:
+    test = "\n    def test_it(self): pass\n"
+    bases = f"class CommonServerBase(Server):{test}class ServerMixin(Server):{test}class TestCommonBase(Server):{test}"
+    write(tmp_path, {"common.py": HEAD + MERGING + bases, "test_base.py": HEAD + MERGING + bases})
+    found = [(Path(entry.file).name, entry.name) for entry in audit([str(tmp_path)]).classes]
+    assert found == [
+        ("common.py", "TestCommonBase"),
+        ("test_base.py", "CommonServerBase"),
+        ("test_base.py", "ServerMixin"),
+        ("test_base.py", "TestCommonBase"),
+    ]

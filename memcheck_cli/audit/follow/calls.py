@@ -217,6 +217,8 @@ class Calls(Launching):
                 env = Env()
             self._merge_env(env, kwargs.get("env"), node, frame)
             self._launched(last, command, env, None, node, frame)
+        elif last == "Process" and _is_server(kwargs.get("target")):
+            self._launched(last, None, self.env.copy(), None, node, frame)
         elif _LAUNCHER_LIKE.fullmatch(last) and not is_plain(callee):
             return self.launch(last, args, kwargs, node, frame, self.unknown(self.outside(callee), node, frame))
         if dotted in ("contextlib.ExitStack", "contextlib.AsyncExitStack"):
@@ -253,3 +255,8 @@ class Calls(Launching):
             why = self.unknown(f"what {self.outside(callee)} sets cannot be told", node, frame)
             return Context([(None, why, self.origin(node, frame, last))])
         return self.unknown(f"what {dotted}() gives cannot be told", node, frame)
+
+
+def _is_server(target: object) -> bool:
+    """Whether a process runs SGLang's own entry point."""
+    return isinstance(target, External) and target.last == "launch_server"

@@ -24,7 +24,7 @@ from memcheck_cli.audit.follow.values import (
     Site,
     Unknown,
 )
-from memcheck_cli.audit.known import FIXTURE_OF, KITS, PREFIX, description, is_case, is_plain
+from memcheck_cli.audit.known import FIXTURE_OF, PREFIX, description, is_case, is_kit, is_plain
 from memcheck_cli.checker.releases import Release
 
 _HARMLESS = re.compile(r"(?:unittest|pytest|functools|dataclasses|abc|typing|contextlib|enum|sglang\.test\.ci)\b.*")
@@ -159,7 +159,7 @@ class Definitions(Functions):
         if is_case(value) or is_plain(value):
             cls = self._stand_in(name, KNOWN, frame, node)
             cls.is_case = is_case(value)
-        elif value.dotted.startswith(KITS) or f".{KITS}" in value.dotted:
+        elif is_kit(value):
             cls = self._stand_in(name, KNOWN, frame, node)
             cls.has_tests = True
         else:

@@ -164,10 +164,10 @@ class Expressions(Operations):
         bounds = [None if part is None else self.eval(part, frame)
                   for part in (slice_node.lower, slice_node.upper, slice_node.step)]  # fmt: skip
         if bounds == [None, None, -1]:
-            return Seq(value.kind, value.items[::-1])
+            return self.sequence(value.kind, value.items[::-1], node, frame)
         lower, upper, step = (bound if isinstance(bound, int) else None for bound in bounds)
         if value.complete() and [lower, upper, step] == bounds and step != 0:
-            return Seq(value.kind, value.items[lower:upper:step])
+            return self.sequence(value.kind, value.items[lower:upper:step], node, frame)
         return self.unknown(f"{text_of(node)} cannot be told", node, frame)
 
     def _lambda(self, node: ast.Lambda, frame: Frame) -> object:

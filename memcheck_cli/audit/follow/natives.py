@@ -140,7 +140,7 @@ class Natives(Calls):
         if name in ("append", "add", "extend", "update", "insert", "remove", "pop", "clear", "reverse", "sort"):
             return self._change(seq, name, args, node, frame)
         if name == "copy":
-            return Seq(seq.kind, list(seq.items))
+            return self.sequence(seq.kind, list(seq.items), node, frame)
         return self.unknown(f"{text_of(node)} cannot be told", node, frame)
 
     def _change(self, seq: Seq, name: str, args: list[object], node: ast.AST, frame: Frame) -> object:
@@ -243,7 +243,7 @@ class Natives(Calls):
             if len(parts) == len(args[0].items) and sum(map(len, parts)) + len(text) * len(parts) < MAX_TEXT:
                 return text.join(parts)
         if name in _TEXT and all(isinstance(argument, (str, int)) or argument is None for argument in args):
-            if name == "replace" and len(text) > 1000:
+            if name == "replace" and max(len(text), *(len(str(argument)) for argument in args), 0) > 1000:
                 return self.unknown("it is too long to be followed", node, frame)
             try:
                 result: object = getattr(str(text), name)(*args)

@@ -83,6 +83,7 @@ class Operations(Lookup):
         return f"{value.dotted} is not among the files" + (f" ({value.why})" if value.why else "")
 
     def sequence(self, kind: str, items: list[object], node: ast.AST, frame: Frame) -> object:
+        self.tick(len(items) // 8)
         if len(items) > MAX_ITEMS:
             return self.unknown("it is too long to be followed", node, frame)
         return Seq(kind, items)
@@ -223,6 +224,6 @@ class Operations(Lookup):
                 return found
         elif isinstance(value, Environ) and isinstance(key, str):
             found = self.env.value(str(key))
-            if found is not None:
-                return found
+            reason = f"the environment of the run decides {text_of(node)}"
+            return found if found is not None else self.unknown(reason, node, frame)
         return value if isinstance(value, Unknown) else self.unknown(f"{text_of(node)} cannot be told", node, frame)
