@@ -181,10 +181,9 @@ def missing_ranks(ledger: Ledger, judged: Judged) -> None:
                 continue
             seen.add(rank)
             reason = (
-                "prints no check: at level 1 a rank whose sums hold is silent, and one that is stopped from outside "
-                "is too"
+                f"{rank} prints no check: at level 1 a rank is silent while its sums hold, or when it is stopped"
                 if dumped
-                else "prints other lines and no check"
+                else f"{rank} prints other lines and no check"
             )
             if any(s.checks for s in streams):
                 judged.unchecked.append(Item(ledger.source, number, process, rank, None, line, reason))
