@@ -59,6 +59,12 @@ class RankPair(click.ParamType[tuple[str, str]]):
     show_default=True,
     help="Compare check by check (deterministic) or as distributions (live). auto: as the leading checks tell.",
 )
+@click.option(
+    "--checked-level",
+    type=int,
+    metavar="N",
+    help="Your word that both servers ran the busy check at level N: a quiet side is then balanced.",
+)
 @output_option
 @click.option("-v", "--verbose", is_flag=True, help="Show everything that differs.")
 @input_options
@@ -73,6 +79,7 @@ def command(
     by_hand: tuple[tuple[str, str], ...],
     align: str,
     workload: str,
+    checked_level: int | None,
     output: str | None,
     verbose: bool,
     max_expanded: str | None,
@@ -111,7 +118,10 @@ def command(
     backwards = [(theirs, mine) for mine, theirs in by_hand]
     scopes = (scope_of(ranks, one.ranks(), backwards), scope_of(ranks, two.ranks(), by_hand))
     settings = Settings(page_size, dict(totals))
-    judged = [side.judged(settings, Scope(scope, frozenset(pools))) for side, scope in zip(read, scopes, strict=True)]
+    judged = [
+        side.judged(settings, Scope(scope, frozenset(pools), checked_level))
+        for side, scope in zip(read, scopes, strict=True)
+    ]
     comparison = compare(judged[0], judged[1], Options(by_hand, align, workload))
     if output is None:
         _write(comparison, form, verbose, sys.stdout)

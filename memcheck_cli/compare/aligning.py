@@ -37,12 +37,12 @@ def aligned(
     if wanted == CONTENT:
         found = laid.by_content()
         if found is not None:
-            return _followed(laid, Alignment(CONTENT, found[0], f"as asked: {found[1]} checks agree so"))
+            return _followed(laid, Alignment(CONTENT, found[0], f"as asked: {found[1]} checks agree"))
         wanted = AUTO
     by_asking = wanted != AUTO
     if not by_asking:
         wanted = START if not dumps else BREAK if all(breaks) else END
-    first = _by_method(laid, wanted, breaks, dumps, by_asking)
+    first = _by_method(match, wanted, breaks, dumps, by_asking)
     answer = _followed(laid, first)
     if by_asking or answer[2].kind == DETERMINISTIC:
         return answer
@@ -52,13 +52,13 @@ def aligned(
     offset, votes = found
     if votes * 2 < laid.overlap(*laid.start(offset)):
         return answer
-    reason = f"{votes} checks agree when B's stand {abs(offset)} {'later' if offset > 0 else 'earlier'} than A's"
+    reason = f"so {votes} checks agree"
     other = _followed(laid, Alignment(CONTENT, offset, reason))
     return other if other[2].kind == DETERMINISTIC else answer
 
 
 def _by_method(
-    laid: Laid, method: str, breaks: tuple[Break | None, Break | None], dumps: bool, by_asking: bool
+    match: Match, method: str, breaks: tuple[Break | None, Break | None], dumps: bool, by_asking: bool
 ) -> Alignment:
     asked = "as asked" if by_asking else None
     a, b = breaks
@@ -68,7 +68,8 @@ def _by_method(
         method = END if dumps else START
         asked = "as asked by the break, which not both have" if by_asking else None
     if method == END:
-        return Alignment(END, laid.last_b - laid.last_a, asked or "a ring dump's beginning is lost")
+        ends = match.a.stream.checks, match.b.stream.checks
+        return Alignment(END, ends[1] - ends[0], asked or "a ring dump's beginning is lost")
     return Alignment(START, 0, asked or "both are streams from the start")
 
 

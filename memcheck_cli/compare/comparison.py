@@ -21,7 +21,7 @@ from memcheck_cli.compare.pace import Pace, pace_of
 from memcheck_cli.compare.setting import Setting, compare_settings
 from memcheck_cli.compare.sides import Side
 from memcheck_cli.compare.tracks import ABSENT
-from memcheck_cli.compare.workload import DETERMINISTIC, LIVE, UNDETERMINED, Workload, told_by_caller
+from memcheck_cli.compare.workload import DETERMINISTIC, LIVE, UNDETERMINED, Workload, decide, told_by_caller
 from memcheck_cli.forensics.analysis import BALANCED, BROKEN, UNDECIDED
 
 BOTH_BALANCED, FIXED, INTRODUCED, BOTH_BROKEN = "both-balanced", "fixed", "introduced", "both-broken"
@@ -160,7 +160,7 @@ def compare(a: Side, b: Side, options: Options | None = None) -> Comparison:
 def _reason(a: Side, b: Side, outcome: str) -> str:
     if outcome == UNDECIDED:
         told = [
-            f"{letter} is undecided: {side.analysis.reason}"
+            f"{letter} cannot be read" if side.unreadable else f"{letter} is undecided: {side.analysis.reason}"
             for letter, side in (("A", a), ("B", b))
             if side.analysis.verdict == UNDECIDED
         ]
@@ -180,9 +180,7 @@ def _compared(match: Match, a: Side, b: Side, options: Options) -> Compared:
     alignment, walk, workload = aligned(match, laid, options.align, breaks)
     idle_walk = idle_laid.walk(0) if idle else None
     if not busy and idle_walk is not None:
-        from memcheck_cli.compare.workload import decide
-
-        workload = decide(idle_laid, idle_walk)
+        workload = decide(idle_laid, idle_walk, "idle reports")
     if alignment.method == TIME:
         workload = Workload(LIVE, "aligned by time, no check stands beside another", *workload[2:])
     elif options.workload != AUTO:
@@ -202,10 +200,19 @@ def _compared(match: Match, a: Side, b: Side, options: Options) -> Compared:
         workload,
         difference,
         after,
-        tuple(distributions(match)) if workload.kind != DETERMINISTIC else (),
+        () if workload.kind == DETERMINISTIC else tuple(distributions(match, _stretch(alignment, laid))),
         (pace_of(a, match.a), pace_of(b, match.b)),
         _same_streams(match, laid, walk if alignment.offset == 0 else None, idle_laid, idle_walk),
     )
+
+
+def _stretch(alignment: Alignment, laid: Laid) -> tuple[range, range] | None:
+    """The iterations of A and B that stand beside each other; None for all, where time aligns them."""
+    if alignment.offset is None:
+        return None
+    i, j = laid.start(alignment.offset)
+    n = laid.overlap(i, j)
+    return range(i, i + n), range(j, j + n)
 
 
 def _difference(
@@ -263,21 +270,21 @@ def _after(pools: Sequence[PoolPair], at: tuple[int, int], laid: Laid, named: Te
     n = min(laid.overlap(*at), len(pool.at_a) - at[0], len(pool.at_b) - at[1])
     one, two = pool.at_a[at[0] : at[0] + n], pool.at_b[at[1] : at[1] + n]
     both = (one >= 0) & (two >= 0)
-    a, b = pool.a[:, one[both]], pool.b[:, two[both]]
-    differ = a != b
-    row = pool.names.index(named.name)
-    others = np.delete(differ, row, axis=0).any(axis=0)
-    alone = differ[row] & ~others
-    by = (b[row] - a[row])[alone]
+    one, two = one[both], two[both]
+    own = others = np.zeros(len(one), bool)
+    by = np.zeros(len(one), np.int64)
+    for name, mine, theirs in zip(pool.names, pool.a, pool.b, strict=True):
+        differs = mine[one] != theirs[two]
+        if name == named.name:
+            own = differs
+            by = theirs[two].astype(np.int64) - mine[one]
+        else:
+            others = others | differs
+    equal = int((~own & ~others).sum())
+    by = by[own & ~others]
     if not len(by):
-        return After(int(both.sum()), int((~differ.any(axis=0)).sum()), 0, named.by or 0, False)
-    return After(
-        int(both.sum()),
-        int((~differ.any(axis=0)).sum()),
-        int(alone.sum()),
-        int(by[-1]),
-        bool((by == by[0]).all()),
-    )
+        return After(len(one), equal, 0, named.by or 0, False)
+    return After(len(one), equal, len(by), int(by[-1]), bool((by == by[0]).all()))
 
 
 def _same_streams(match: Match, laid: Laid, walk: Walk | None, idle: Laid, idle_walk: Walk | None) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from memcheck_cli.compare.laid import totals_of
 from memcheck_cli.compare.matching import Match
-from memcheck_cli.compare.tracks import ABSENT
+from memcheck_cli.compare.tracks import ABSENT, Track
 
 Array = Any
 
@@ -72,8 +72,12 @@ class Distribution(NamedTuple):
         return "none" if size < 0.147 else "small" if size < 0.33 else "medium" if size < 0.474 else "large"
 
 
-def distributions(match: Match) -> list[Distribution]:
-    """Of every term that both streams print in busy checks, where the totals are known."""
+def distributions(match: Match, stretch: tuple[range, range] | None = None) -> list[Distribution]:
+    """Of every term that both streams print in busy checks, where the totals are known.
+
+    stretch: the iterations of A and of B that are looked at: what both have, so that a run that ended early is not
+    compared with what the other did later. None: all.
+    """
     found = []
     for pool in match.a.pools():
         one, two = match.a.tracks.get(("busy", pool)), match.b.tracks.get(("busy", pool))
@@ -83,10 +87,25 @@ def distributions(match: Match) -> list[Distribution]:
         if any((total <= 0).any() for total in totals):
             continue
         a, b = one.columns(), two.columns()
+        if stretch is not None:
+            inside = [_inside(track, part) for track, part in zip((one, two), stretch, strict=True)]
+            if not inside[0].any() or not inside[1].any():
+                continue
+            a, b = (
+                {name: values[where] for name, values in c.items()} for c, where in zip((a, b), inside, strict=True)
+            )
+            totals = totals[0][inside[0]], totals[1][inside[1]]
         for name in a:
             if name in b and (a[name].any() or b[name].any()):
-                found.append(_distribution(pool, name, _shares(a[name], totals[0]), _shares(b[name], totals[1])))
+                shares = _shares(a[name], totals[0]), _shares(b[name], totals[1])
+                if len(shares[0]) and len(shares[1]):
+                    found.append(_distribution(pool, name, *shares))
     return found
+
+
+def _inside(track: Track, stretch: range) -> Array:
+    iterations = track.iteration.numbers()
+    return (iterations >= stretch.start) & (iterations < stretch.stop)
 
 
 def _shares(values: Array, totals: Array) -> Array:

@@ -35,15 +35,15 @@ TAKEN = "taken"
 class PoolPair(NamedTuple):
     """One pool on both sides, over the records that were kept.
 
-    names: the numbers that both print and that are compared. a, b: int64 of shape (len(names), n), n records in order.
+    names: the numbers that both print and that are compared. a, b: for each an array of n records, in order.
     at_a, at_b: index of the record of each iteration, -1 where there is none. hash_a, hash_b: uint64 by iteration, 0
     where there is none.
     """
 
     pool: str
     names: tuple[str, ...]
-    a: Array
-    b: Array
+    a: tuple[Array, ...]
+    b: tuple[Array, ...]
     at_a: Array
     at_b: Array
     hash_a: Array
@@ -102,10 +102,12 @@ def _pair(pool: str, match: Match, one: Track, two: Track, check: str) -> PoolPa
     elif known and "available" in names:
         names[names.index("available")] = TAKEN
         mine[TAKEN], theirs[TAKEN] = (
-            np.where((rows["available"] == ABSENT) | (total == ABSENT), ABSENT, total - rows["available"])
+            np.where(
+                (rows["available"] == ABSENT) | (total == ABSENT), ABSENT, total - rows["available"].astype(np.int64)
+            )
             for rows, total in ((a, total_a), (b, total_b))
         )
-    rows_a, rows_b = (np.stack([rows[name] for name in names]) for rows in (mine, theirs))
+    rows_a, rows_b = (tuple(rows[name] for name in names) for rows in (mine, theirs))
     at = [_places(track, check) for track in (one, two)]
     hashes = [_by_place(_hash(rows), place) for rows, place in zip((rows_a, rows_b), at, strict=True)]
     return PoolPair(
@@ -125,7 +127,7 @@ def _pair(pool: str, match: Match, one: Track, two: Track, check: str) -> PoolPa
 
 def totals_of(lane: Lane, track: Track) -> Array:
     """The total of each record, where none is printed what else tells it; ABSENT where nothing does."""
-    totals = track.total.numbers()
+    totals = track.total.numbers().astype(np.int64)
     if (totals == ABSENT).any():
         told = lane.total(track.pool)
         if told is not None:
@@ -146,9 +148,9 @@ def _by_place(hashes: Array, at: Array) -> Array:
     return np.where(at >= 0, hashes[at], np.uint64(0))
 
 
-def _hash(rows: Array) -> Array:
+def _hash(rows: Sequence[Array]) -> Array:
     """64 bits a record, never 0."""
-    state = np.zeros(rows.shape[1], np.uint64)
+    state = np.zeros(len(rows[0]), np.uint64)
     for row in rows:
         # splitmix64's finalizer, fed with the columns one after the other
         state = (state ^ row.astype(np.int64).view(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
@@ -267,9 +269,9 @@ class Laid:
         pool = self.pools[0]
         one, two = _cut(pool.at_a, i, n, -1), _cut(pool.at_b, j, n, -1)
         both = (one >= 0) & (two >= 0)
-        a, b = pool.a[:, one[both]], pool.b[:, two[both]]
-        agreeing = np.zeros(a.shape[1], np.int64)
-        for name, mine, theirs in zip(pool.names, a, b, strict=True):
+        agreeing = np.zeros(int(both.sum()), np.int64)
+        for name, column_a, column_b in zip(pool.names, pool.a, pool.b, strict=True):
+            mine, theirs = column_a[one[both]], column_b[two[both]]
             if name != "total" and len(np.unique(mine[:1000])) >= 4 and len(np.unique(theirs[:1000])) >= 4:
                 agreeing += (mine == theirs) & (mine != 0)
         return int((agreeing >= 2).sum()), n
@@ -297,7 +299,7 @@ def numbers_at(pool: PoolPair, i: int, j: int) -> tuple[Mapping[str, int], Mappi
     if one < 0 or two < 0:
         return None
     a, b = (
-        {name: int(value) for name, value in zip(pool.names, rows[:, at], strict=True)}
+        {name: int(values[at]) for name, values in zip(pool.names, rows, strict=True)}
         for rows, at in ((pool.a, one), (pool.b, two))
     )
     return a, b

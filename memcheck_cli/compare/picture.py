@@ -10,6 +10,7 @@ from memcheck_cli.compare.aligning import TIME
 from memcheck_cli.compare.laid import TAKEN, totals_of
 from memcheck_cli.compare.sides import Lane
 from memcheck_cli.compare.tracks import ABSENT, Track
+from memcheck_cli.compare.workload import LIVE
 from memcheck_cli.log.records import TERMS
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Picture(NamedTuple):
     """pool, term: what is drawn. shares: whether values are shares of the total, else tokens (slots). unit: `checks` or
     `seconds`. first: the iterations (seconds) of the first column. span: checks (seconds) from the first column to the
     last. apart: by column, the largest distance of B from A in tokens (shares where the totals differ) with its sign,
-    None where only one side has a check. mark: the column where they part, or None."""
+    None where only one side has a check; None at all under a live workload. mark: the column where they part."""
 
     pool: str
     term: str
@@ -42,7 +43,7 @@ class Picture(NamedTuple):
     span: int
     a: Drawn
     b: Drawn
-    apart: tuple[float | None, ...]
+    apart: tuple[float | None, ...] | None
     apart_shares: bool
     mark: int | None
 
@@ -90,7 +91,7 @@ def picture_of(comparison: Comparison, one: Compared, width: int) -> Picture | N
         span,
         _drawn(a, low, span, columns),
         _drawn(b, low, span, columns),
-        _apart(a, b, low, span, columns, same_total or not shares),
+        None if one.workload.kind == LIVE else _apart(a, b, low, span, columns, same_total or not shares),
         not (same_total or not shares),
         mark,
     )
@@ -122,7 +123,10 @@ def _points(lane: Lane, track: Track, term: str, by_time: bool) -> _Points | Non
     raw = totals if term == "total" else columns.get(term)
     if raw is None:
         return None
-    summed = sum(np.where(columns[name] == ABSENT, 0, columns[name]) for name in TERMS if name in columns)
+    summed = np.zeros(len(totals), np.int64)
+    for name in TERMS:
+        if name in columns:
+            summed += np.where(columns[name] == ABSENT, 0, columns[name])
     off = (totals != ABSENT) & (summed != totals)
     x = track.second.numbers() if by_time else track.iteration.numbers()
     there = (raw != ABSENT) & (x != ABSENT)
@@ -131,7 +135,7 @@ def _points(lane: Lane, track: Track, term: str, by_time: bool) -> _Points | Non
         # The last record of a second stands for it; a clock that goes back is cut off.
         keep = np.append(x[1:] > x[:-1], True) & (np.maximum.accumulate(x) == x)
         x, raw, off, totals = x[keep], raw[keep], off[keep], totals[keep]
-    return _Points(x, raw / np.where(totals > 0, totals, 1), raw, off)
+    return _Points(x, raw / np.where(totals > 0, totals, 1), raw.astype(np.int64), off)
 
 
 def _window(a: Array, b: Array) -> tuple[int, int]:

@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, eq=False)
 class Lane:
     """One stream of a side. place: of its source on the side, from 0. turn: of its run among those of its source that
-    hold checks, from 0. run: None where nothing is told of it."""
+    hold checks, from 0. several: the side has more sources than this. run: None where nothing is told of it."""
 
     source: str
     place: int
     turn: int
+    several: bool
     stream: Stream
     run: Run | None
     tracks: Mapping[TrackKey, Track]
@@ -137,7 +138,7 @@ class ReadSide:
                 turn = turns.setdefault(stream.run, len(turns))
                 run = reading.ledger.runs.get(stream.run)
                 tracks = self.collector.tracks.get(stream, {})
-                lanes.append(Lane(reading.name, place, turn, stream, run, tracks, settings))
+                lanes.append(Lane(reading.name, place, turn, len(self.readings) > 1, stream, run, tracks, settings))
             runs += [_told(reading, run, settings) for run in reading.ledger.runs.values()]
         forgotten = sum(track.forgotten for lane in lanes for track in lane.tracks.values())
         events = dict(self.collector.events)

@@ -61,10 +61,11 @@ class Column:
             self._values.extend(array(self._values.typecode, whole))
 
     def numbers(self) -> Array:
-        """All of them: int64 of shape (n,)."""
+        """All of them: int32 or int64 of shape (n,), not to be written to; nothing can be added any more."""
         import numpy as np
 
-        return np.array(self._values, dtype=np.int64)
+        kind = np.int32 if self._values.typecode == "i" else np.int64
+        return np.frombuffer(self._values, kind) if self._values else np.empty(0, kind)
 
 
 class Track:
@@ -157,7 +158,7 @@ class Track:
         return self._names
 
     def columns(self) -> dict[str, Array]:
-        """By name: the terms and further terms that any record prints, in that order; int64, ABSENT where missing."""
+        """By name: the terms and further terms that any record prints, in that order; see `Column.numbers`."""
         named = {name: column.numbers() for name, column in (*self.terms.items(), *self.extra.items())}
         return {name: numbers for name, numbers in named.items() if (numbers != ABSENT).any()}
 

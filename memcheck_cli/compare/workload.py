@@ -49,40 +49,40 @@ def told_by_caller(kind: str, walk: Walk, compared: int) -> Workload:
     return Workload(kind, "so it was asked for (--workload)", compared, walk.leading, walk.states)
 
 
-def decide(laid: Laid, walk: Walk) -> Workload:
-    """What the numbers of two streams tell about their workloads."""
+def decide(laid: Laid, walk: Walk, noun: str = "checks") -> Workload:
+    """What the numbers of two streams tell about their workloads. noun: what is compared, in the plural."""
     behind = laid.overlap(*walk.ended) if walk.parted is not None else 0
     compared = walk.leading + behind
-    kind, reason = _decided(laid, walk, compared, behind)
+    kind, reason = _decided(laid, walk, compared, noun)
     return Workload(kind, reason, compared, walk.leading, walk.states)
 
 
-def _decided(laid: Laid, walk: Walk, compared: int, behind: int) -> tuple[str, str]:
+def _decided(laid: Laid, walk: Walk, compared: int, noun: str) -> tuple[str, str]:
     leading = walk.leading
     if compared == 0:
-        return UNDETERMINED, "no check stands on both sides"
+        return UNDETERMINED, f"no {noun} stand on both sides"
     if walk.parted is None:
         longer = max(laid.last_a, laid.last_b)
         if leading >= LEAST or leading * 2 >= longer:
-            return DETERMINISTIC, f"all {leading} checks that both sides have are equal"
-        return UNDETERMINED, f"only {leading} of {longer} checks stand on both sides, and these are equal"
+            return DETERMINISTIC, f"all {leading} {noun} that both sides have are equal"
+        return UNDETERMINED, f"only {leading} of {longer} {noun} stand on both sides, and these are equal"
     if leading >= LEADING and walk.states >= STATES:
-        return DETERMINISTIC, f"{leading} checks in a row are equal before the first one that differs"
+        return DETERMINISTIC, f"{leading} {noun} in a row are equal before the first one that differs"
     if leading >= LEAST and leading * 2 >= compared and walk.states >= LEAST // 2:
-        return DETERMINISTIC, f"{leading} of the {compared} checks compared are equal before the first one that differs"
+        return DETERMINISTIC, f"{leading} of the {compared} {noun} compared are equal before the first one that differs"
     echoes, looked_at = laid.echoes(*walk.parted)
     if echoes >= ECHOES and echoes * 2 >= looked_at:
         return DETERMINISTIC, (
-            f"behind the first check that differs, {echoes} of {looked_at} still agree in two terms or more that move"
+            f"behind the first that differs, {echoes} of {looked_at} {noun} still agree in two terms or more that move"
         )
     if compared < FEW:
         return UNDETERMINED, (
-            f"only {compared} checks stand on both sides, {leading} of them equal before the first that differs: "
+            f"only {compared} {noun} stand on both sides, {leading} of them equal before the first that differs: "
             "too few to tell"
         )
     if leading:
         return LIVE, (
-            f"only the first {leading} of {compared} checks are equal, which a warm-up request alone explains, and the "
-            "others do not go on alike"
+            f"of {compared} {noun} only the first {leading} agree, as after a warm-up request alone, and the others do "
+            "not go on alike"
         )
-    return LIVE, f"the very first of {compared} checks differs, and the others do not go on alike"
+    return LIVE, f"the very first of {compared} {noun} differ, and the others do not go on alike"

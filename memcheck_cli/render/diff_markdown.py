@@ -21,7 +21,11 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~@&$])")
 
 def write_markdown(comparison: Comparison, output: TextIO) -> None:
     """Write the whole answer."""
+    blank = True
     for line in _lines(comparison):
+        if not line and blank:
+            continue
+        blank = not line
         output.write(showable(line, output.encoding) + "\n")
 
 
@@ -33,7 +37,7 @@ def escaped(text: str, limit: int = 300) -> str:
 def _lines(comparison: Comparison) -> Iterable[str]:
     yield f"### {MARKS[comparison.outcome]} memcheck diff: {comparison.outcome}"
     yield ""
-    yield f"{escaped(words.headline(comparison), 600)}."
+    yield f"{words.capital(escaped(words.headline(comparison), 600))}."
     yield ""
     yield f"- **A** {escaped(comparison.a.name)}"
     yield f"- **B** {escaped(comparison.b.name)}"
@@ -55,8 +59,9 @@ def _lines(comparison: Comparison) -> Iterable[str]:
     if main is not None:
         head, reason = words.workload_words(main)
         yield from _part(head)
-        yield from _sentences([f"{reason[0].upper()}{reason[1:]}.", *words.matching_sentences(comparison)], first=True)
-        yield from _sentences([words.alignment_words(main), *words.parting_sentences(main)])
+        yield from _sentences([f"{words.capital(reason)}.", *words.matching_sentences(comparison)], first=True)
+        if main.workload.compared:
+            yield from _sentences([words.alignment_words(main), *words.parting_sentences(main)])
         if main.difference is not None and len(main.difference.differing) > 1:
             yield from _sheet(words.differing_sheet(main.difference))
         picture = None if comparison.same else picture_of(comparison, main, COLUMNS)
@@ -69,7 +74,7 @@ def _lines(comparison: Comparison) -> Iterable[str]:
         if main.distributions:
             yield from _part("Distributions")
             yield from _sheet(words.distribution_sheet(main.distributions))
-            yield from _sentences([words.DISTRIBUTION_WORDS, *words.drift_sentences(main.distributions)])
+            yield from _sentences([words.distribution_words(main), *words.drift_sentences(main.distributions)])
     elif said := words.matching_sentences(comparison):
         yield from _part("Streams")
         yield from _sentences(said, first=True)

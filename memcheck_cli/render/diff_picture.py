@@ -36,7 +36,7 @@ def picture_lines(picture: Picture, encoding: str | None, unit: str) -> list[Lin
     """The picture, its widest line `LABEL` + 2 + its columns wide. unit: what the pool counts, `tokens` or `slots`."""
     blocks = can_show(BLOCKS + "│·▲", encoding)
     levels, border, dot, arrow = (BLOCKS, "│", "·", "▲") if blocks else (SIGNS, "|", ".", "^")
-    columns = len(picture.apart)
+    columns = len(picture.a.values)
     per = picture.span / columns
     what = "share of the total" if picture.shares else unit
     scale = (
@@ -55,7 +55,8 @@ def picture_lines(picture: Picture, encoding: str | None, unit: str) -> list[Lin
         if any(side.off):
             text = "".join("!" if off else " " for off in side.off)
             lines.append(Line((f"{'sum is off':>{LABEL - 1}} {border}" + text).rstrip(), "off"))
-    lines.append(Line(f"{'B - A':>{LABEL - 1}} {border}" + _apart(picture, levels, dot), "apart"))
+    if picture.apart is not None:
+        lines.append(Line(f"{'B - A':>{LABEL - 1}} {border}" + _apart(picture.apart, levels, dot), "apart"))
     if picture.mark is not None:
         said, at = "they part here", picture.mark
         fits = at + len(said) + 2 <= columns
@@ -79,17 +80,17 @@ def _chart(values: Sequence[float | None], low: float, high: float, levels: str)
     return rows
 
 
-def _apart(picture: Picture, levels: str, dot: str) -> str:
+def _apart(apart: Sequence[float | None], levels: str, dot: str) -> str:
     """How far B is from A, upwards whatever the sign; a dot where it is not."""
-    most = max((abs(value) for value in picture.apart if value is not None), default=0) or 1
+    most = max((abs(value) for value in apart if value is not None), default=0) or 1
     return "".join(
         " " if value is None else dot if not value else levels[1 + round(abs(value) / most * (len(levels) - 2))]
-        for value in picture.apart
+        for value in apart
     ).rstrip()
 
 
 def _legend(picture: Picture, unit: str) -> str:
-    known = [value for value in picture.apart if value is not None]
+    known = [value for value in picture.apart or () if value is not None]
     said = []
     if known:
         least, most = min(known), max(known)

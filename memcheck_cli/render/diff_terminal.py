@@ -95,8 +95,10 @@ def _streams(console: Console, comparison: Comparison, encoding: str | None, ver
     head, reason = words.workload_words(main)
     rank = "" if len(comparison.compared) == 1 else f" ({safe(words.stream_words(main))})"
     _title(console, f"{head}{rank}")
-    _say(console, [f"{reason[0].upper()}{reason[1:]}.", *said, words.alignment_words(main)])
-    if main.workload.kind != DETERMINISTIC:
+    _say(console, [f"{words.capital(reason)}.", *said])
+    if main.workload.compared:
+        _say(console, [words.alignment_words(main)])
+    if main.workload.kind != DETERMINISTIC and main.workload.compared:
         _say(console, [words.RULE_WORDS])
     _say(console, words.parting_sentences(main))
     if main.difference is not None and len(main.difference.differing) > 1:
@@ -106,7 +108,7 @@ def _streams(console: Console, comparison: Comparison, encoding: str | None, ver
     if main.distributions:
         _title(console, "Distributions")
         _sheet(console, words.distribution_sheet(main.distributions))
-        _say(console, [words.DISTRIBUTION_WORDS, *words.drift_sentences(main.distributions)])
+        _say(console, [words.distribution_words(main), *words.drift_sentences(main.distributions)])
     others = [one for one in comparison.compared if one is not main]
     if others:
         _others(console, comparison, verbose)

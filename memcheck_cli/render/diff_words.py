@@ -8,7 +8,7 @@ from typing import NamedTuple
 from memcheck_cli.compare.aligning import TIME
 from memcheck_cli.compare.breaking import ALIKE, ANOTHER, SAME, BreakComparison
 from memcheck_cli.compare.comparison import Compared, Comparison, FirstDifference
-from memcheck_cli.compare.distributions import Distribution
+from memcheck_cli.compare.distributions import CLEAR, LEAST_SHIFT, Distribution
 from memcheck_cli.compare.laid import TAKEN
 from memcheck_cli.compare.matching import BY_HAND, BY_RANK, BY_ROLE
 from memcheck_cli.compare.pace import Pace
@@ -25,6 +25,11 @@ class Sheet(NamedTuple):
 
     heads: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
+
+
+def capital(text: str) -> str:
+    """The text as the beginning of a sentence."""
+    return text[:1].upper() + text[1:]
 
 
 def count(number: int, unit: str) -> str:
@@ -66,7 +71,7 @@ def sides_sheet(comparison: Comparison) -> Sheet:
     if len(a.lanes) != 1 or len(b.lanes) != 1:
         rows.append(("streams", str(len(a.lanes)), str(len(b.lanes))))
     if a.analysis.breaks or b.analysis.breaks:
-        rows.append(("first break", _break_place(a), _break_place(b)))
+        rows.append(("first break", *(_break_place(side) for side in (a, b))))
         rows.append(("off by", _break_amount(a), _break_amount(b)))
     for kind in EVENTS:
         counts = [side.events.get(kind, 0) for side in (a, b)]
@@ -96,7 +101,10 @@ def until_words(pace: Pace) -> str:
 
 def _break_place(side: Side) -> str:
     found = side.analysis.first_break
-    return "-" if found is None else break_place(found)
+    if found is None:
+        return "-"
+    source = f" of {found.source}" if len(side.analysis.sources) > 1 else ""
+    return break_place(found) + source
 
 
 def break_place(found: Break) -> str:
@@ -187,7 +195,7 @@ def matching_sentences(comparison: Comparison) -> list[str]:
         said.append(f"{count(len(by_rank), 'streams')} matched by rank: {_some(ranks)}{how}.")
     for match in [match for match in matching.matches if match.by in (BY_ROLE, BY_HAND)][:8]:
         how = "by its role in another layout" if match.by == BY_ROLE else "by hand"
-        said.append(f"{_rank(match.a)} of A is compared with {_rank(match.b)} of B, {how}.")
+        said.append(f"Compared {how}: {_rank(match.a)} of A with {_rank(match.b)} of B.")
     for letter, lanes in (("A", matching.only_a), ("B", matching.only_b)):
         if lanes:
             said.append(f"Only in {letter}, compared with nothing: {_some([_lane(lane) for lane in lanes])}.")
@@ -224,6 +232,8 @@ def stream_words(one: Compared) -> str:
 def workload_words(one: Compared) -> tuple[str, str]:
     """Which of the two kinds of comparison it is, and why."""
     workload = one.workload
+    if not workload.compared:
+        return "Nothing stands beside each other", workload.reason
     head = {
         DETERMINISTIC: "Same workload, compared check by check",
         LIVE: "Live workload, so distributions are compared",
@@ -242,6 +252,8 @@ def alignment_words(one: Compared) -> str:
     offset = alignment.offset or 0
     beside = (1, 1 + offset) if offset > 0 else (1 - offset, 1)
     shift = f": check {beside[0]} of A beside {beside[1]} of B" if offset else ""
+    if not one.match.a.stream.checks and not one.match.b.stream.checks:
+        return "Idle reports are compared in their order."
     how = {"start": "at the start", "end": "at the end", "break": "at the break", "content": "by their numbers"}
     return f"Aligned {how[alignment.method]}{shift} ({alignment.reason})."
 
@@ -263,11 +275,14 @@ def parting_sentences(one: Compared) -> list[str]:
         said.append(f"{count(walk.gaps, 'checks')} lack a record of a pool on one side and are compared in the others.")
     if difference is None:
         if one.workload.kind != LIVE and walk.parted is None and walk.leading:
-            said.append(f"All {count(walk.leading, 'checks')} that both have are equal.{_ends(one)}")
+            said += _ends(one)
         return said
     named = difference.named
     where = f"{'idle report' if difference.check == 'idle' else 'check'} {_both(difference.at)}"
-    lines = f"A line {difference.lines[0]}, B line {difference.lines[1]}"
+    lines = ", ".join(
+        f"{letter} line {line}{_of_source(lane)}"
+        for letter, line, lane in zip("AB", difference.lines, (one.match.a, one.match.b), strict=True)
+    )
     said.append(f"They part at {where} ({lines}): {_named(difference)}.")
     if named.name == TAKEN:
         said.append("taken is total - available: the totals differ, so available cannot be equal.")
@@ -277,13 +292,17 @@ def parting_sentences(one: Compared) -> list[str]:
     return said
 
 
-def _ends(one: Compared) -> str:
+def _ends(one: Compared) -> list[str]:
     checks = one.match.a.stream.checks, one.match.b.stream.checks
     behind = [total - at + 1 for total, at in zip(checks, one.walk.ended, strict=True)]
     for letter, other, more in (("A", "B", behind[0]), ("B", "A", behind[1])):
         if more > 0:
-            return f" {letter} has {count(more, 'checks')} more behind them, where {other} ends."
-    return ""
+            return [f"{letter} has {count(more, 'checks')} more behind them, where {other} ends."]
+    return []
+
+
+def _of_source(lane: Lane) -> str:
+    return f" of {lane.source}" if lane.several else ""
 
 
 def _both(at: tuple[int, int]) -> str:
@@ -403,7 +422,7 @@ def distribution_sheet(found: Sequence[Distribution]) -> Sheet:
 
 
 def _level(low: float, median: float, high: float) -> str:
-    return f"{100 * median:.1f} ({100 * low:.1f}..{100 * high:.1f})"
+    return f"{100 * median:.1f} ({100 * low:.0f}..{100 * high:.0f})"
 
 
 def _claim(one: Distribution) -> str:
@@ -411,13 +430,17 @@ def _claim(one: Distribution) -> str:
         return "no claim"
     if one.higher is not None:
         return "higher in B" if one.higher == "b" else "lower in B"
-    return "alike" if one.effect in ("none", "small") else "unclear"
+    return "alike" if one.effect == "none" else "unclear"
 
 
-DISTRIBUTION_WORDS = (
-    "Median (quartiles); shift: of the median, B minus A; Cliff: how much more often B is above A than below, from -1 "
-    "to 1. Unclear: less than a hundredth of the total, or less than a side wanders by itself."
-)
+def distribution_words(one: Compared) -> str:
+    """What the table of distributions shows."""
+    over = "all checks" if one.alignment.method == TIME else "the checks that both have"
+    return (
+        f"Over {over}: median (quartiles); shift of the median, B minus A; Cliff: how much more often B is above A "
+        f"than below, from -1 to 1. Unclear: Cliff under {CLEAR}, less than {100 * LEAST_SHIFT:g} % of the total, or less "
+        "than a side wanders by itself."
+    )
 
 
 def drift_sentences(found: Sequence[Distribution]) -> list[str]:
@@ -431,9 +454,10 @@ def drift_sentences(found: Sequence[Distribution]) -> list[str]:
             other = one.b if letter == "A" else one.a
             alone = len(slopes) == 1 and other.slope is not None
             beside = f"; in {'B' if letter == 'A' else 'A'} it does not" if alone else ""
+            change = abs(100 * level.slope) * level.checks / 1000
             said.append(
-                f"{one.term} of pool {one.pool} {verb} in {letter} by {abs(100 * level.slope):.3g} % of the total per "
-                f"1000 checks{beside}."
+                f"{one.term} of pool {one.pool} {verb} in {letter} by {change:.3g} % of the total over "
+                f"{level.checks} checks{beside}."
             )
     reasons = dict.fromkeys(one.why for one in found if one.why)
     return said + [f"No claim: {why}." for why in reasons]
