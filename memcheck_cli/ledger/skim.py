@@ -163,7 +163,8 @@ class LedgerSink:
         if at != offset:
             return
         reader = LineReader(line=number - 1, offset=offset)
-        end = text.find(b"\n") + 1
-        for line, message in reader.feed(text[:end]):
-            if isinstance(message, Busy) and message.pools:
+        for line, message in reader.feed(text):
+            # A record in several wrapped parts has the place of its first part.
+            if isinstance(message, Busy) and message.pools and line.number == number:
                 group.tell(offset, self.ledger.row_of(line, message, message.pools[0]))
+                return

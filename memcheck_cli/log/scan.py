@@ -212,7 +212,7 @@ class Scanner:
                 while passed < b:
                     passed = self._one(data, passed, b, base)
                 if self._changed():
-                    return passed
+                    return int(passed)
             if row < batch.n:
                 sink.rows(kernel, batch, row, batch.n, base, lines[row:])
             reader.lines = first + batch.newlines
