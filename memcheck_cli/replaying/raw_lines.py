@@ -40,13 +40,15 @@ class RawLines(LineReader):
         self._raw: dict[int, bytes] = {}
         self._around: OrderedDict[int, Around] = OrderedDict()
 
-    def line(self, raw: bytes, size: int, whole: bool) -> Iterator[tuple[Line, Message | None]]:
+    def line(
+        self, raw: bytes, size: int, whole: bool, digit_follows: bool = False
+    ) -> Iterator[tuple[Line, Message | None]]:
         """One physical line; see `LineReader.line`."""
         if TAG in raw and len(raw) <= _LONGEST:
             if len(self._raw) >= _KEPT:
                 self._raw.clear()
             self._raw[self.lines + 1] = raw
-        for line, message in super().line(raw, size, whole):
+        for line, message in super().line(raw, size, whole, digit_follows):
             if isinstance(message, Busy):
                 self._keep(line)
             yield line, message
