@@ -145,7 +145,8 @@ def look_around(
             between = witness is not None and event.line > witness
             close = later <= NEAR_CHECKS if checks else batches <= NEAR_BATCHES
             troubles.append(Nearby(event, later, batches, between, between or close))
-    batches_seen = _batches(events, checks, flags, low, high)
+    with_break = [*checks, found.row.line] if found.check == "busy" and dump_line is None else checks
+    batches_seen = _batches(events, with_break, flags, low, high)
     running = next(
         (
             (value, event.line)
