@@ -218,7 +218,12 @@ _FIXTURES = {
 FIXTURE_OF = {name: module for module, (_, names) in _FIXTURES.items() for name in names}
 """Class name to the module of its fixture."""
 
-MERGING = frozenset({*_FIXTURES["spec_eagle_fixture"][1], *_FIXTURES["streaming_session_fixture"][1]})
+SESSIONS = _FIXTURES["streaming_session_fixture"][1]
+"""The fixture that enables the check itself."""
+
+LEVEL_ONE_FROM = Release.parse("0.5.13rc0")
+
+MERGING = frozenset({*_FIXTURES["spec_eagle_fixture"][1], *SESSIONS})
 """The fixtures that apply `env_overrides`."""
 
 _PLAIN_PACKAGES = frozenset({"torch", "numpy", "pytest", "transformers", "parameterized", "absl", "pydantic",
@@ -229,9 +234,9 @@ _CASES = frozenset({"TestCase", "IsolatedAsyncioTestCase", "CustomTestCase"})
 def description(module: str, release: Release | None) -> str:
     """The code that stands in for a fixture's file, for a release (None: the newest).
 
-    The streaming session fixture enables level 2 in 0.5.12 and 0.5.12.post1, and level 1 from 0.5.13.
+    The streaming session fixture enables level 2 in 0.5.12 and 0.5.12.post1, and level 1 from then on.
     """
-    level = "1" if release is None or release >= Release.parse("0.5.13rc0") else "2"
+    level = "1" if release is None or release >= LEVEL_ONE_FROM else "2"
     return _HEAD + _FIXTURES[module][0].replace("{level}", level)
 
 

@@ -364,3 +364,54 @@ def test_bases_with_tests_in_files_that_no_run_collects(tmp_path: Path) -> None:
         ("test_base.py", "ServerMixin"),
         ("test_base.py", "TestCommonBase"),
     ]
+
+
+def test_fields_with_a_name_of_their_own(tmp_path: Path) -> None:
+    body = f"""
+class EnvField:
+    def __init__(self, name): self.name = name
+CHECK = EnvField("{LEVEL}")
+class Core(Server):
+    env_overrides = ((CHECK, 1),)
+class TestIt(Core):
+    def test_it(self): pass
+"""
+    entry = told(tmp_path, body)["TestIt"]
+    assert (entry.level, entry.set_by) == (1, "Core")
+    assert entry.set_line is not None and "(CHECK, 1)" in (tmp_path / "test_it.py").read_text().splitlines()[
+        entry.set_line - 1
+    ]  # fmt: skip
+
+
+def test_sketches_of_known_fixtures(tmp_path: Path) -> None:
+    """A file that only has the names: what is known of the fixtures stands in for the code that is not there."""
+    sketch = """
+class Eagle3Base(CustomTestCase):
+    spec_algo, spec_topk = "EAGLE3", 1
+class StreamingSessionServerBase(CustomTestCase):
+    pass
+class EagleServerBase(CustomTestCase):
+    pass
+"""
+    body = f"""
+class Core(Eagle3Base):
+    env_overrides = ((envs.{LEVEL}, 1),)
+class TestMerged(Core):
+    env_overrides = ()
+    def test_it(self): pass
+class TestSession(StreamingSessionServerBase):
+    def test_it(self): pass
+class TestSessionOff(TestSession):
+    env_overrides = [("{LEVEL}", 0)]
+class TestNotApplied(EagleServerBase):
+    env_overrides = ((envs.{LEVEL}, 1),)
+    def test_it(self): pass
+"""
+    answers = told(tmp_path, body, HEAD + sketch)
+    assert {name: (entry.level, entry.set_by) for name, entry in answers.items()} == {
+        "TestMerged": (1, "Core"),
+        "TestSession": (1, "StreamingSessionServerBase"),
+        "TestSessionOff": (0, "TestSessionOff"),
+        "TestNotApplied": (0, None),
+    }
+    assert answers["TestMerged"].speculative is not None

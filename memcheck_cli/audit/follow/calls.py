@@ -16,12 +16,14 @@ from memcheck_cli.audit.follow.values import (
     Bound,
     Builtin,
     Context,
+    EnvField,
     Environ,
     External,
     Function,
     GeneratorContext,
     Instance,
     Map,
+    Named,
     Native,
     Partial,
     Rest,
@@ -108,11 +110,19 @@ class Calls(Launching):
     def _instantiate(
         self, cls: ClassValue, args: list[object], kwargs: dict[str, object], node: ast.AST, frame: Frame
     ) -> object:
+        if field := self._field_of(cls.name, args, node, frame):
+            return field
         instance = Instance(cls)
         init = self.class_attribute(cls, "__init__")
         if isinstance(init, Function):
             self.call_function(init, [instance, *args], kwargs, node, frame)
         return instance
+
+    def _field_of(self, name: str, args: list[object], node: ast.AST, frame: Frame) -> EnvField | None:
+        """`EnvInt("SGLANG_…")`: a variable that is given its name."""
+        if name.startswith("Env") and args and isinstance(args[0], Named):
+            return EnvField(str(args[0]), self.origin(node, frame, ""))
+        return None
 
     def call_function(
         self, function: Function, args: list[object], kwargs: dict[str, object], node: ast.AST, frame: Frame
@@ -221,6 +231,8 @@ class Calls(Launching):
             self._launched(last, None, self.env.copy(), None, node, frame)
         elif _LAUNCHER_LIKE.fullmatch(last) and not is_plain(callee):
             return self.launch(last, args, kwargs, node, frame, self.unknown(self.outside(callee), node, frame))
+        if field := self._field_of(last, args, node, frame):
+            return field
         if dotted in ("contextlib.ExitStack", "contextlib.AsyncExitStack"):
             return Stack()
         if dotted == "contextlib.nullcontext":
