@@ -49,10 +49,10 @@ def analyze(
 def read_log(*paths: Path) -> pd.DataFrame:
     """Every record of logs as a frame, one row a record, in the order in which they count.
 
-    Columns: source, run, process, rank, check (`busy` or `idle`), iteration (missing for idle reports), pool, line, time
-    (text, the server's own), total, available, evictable, protected, session_held, uncached, accounted, delta. Numbers
-    are Int64, missing where not printed; tokens, but slots for the mamba and request pools. Records of a ring that is
-    dumped again are there once.
+    Columns: source, run, process, rank, check (`busy` or `idle`), iteration (missing for idle reports), pool, line,
+    time (text, the server's own), total, available, evictable, protected, session_held, uncached, accounted, delta.
+    Numbers are Int64, missing where not printed; tokens, but slots for the mamba and request pools. Records of a ring
+    that is dumped again are there once.
     """
     import pandas as pd
 
