@@ -93,7 +93,7 @@ def print_explanation(console: Console, analysis: Analysis, verbose: bool) -> No
 
 def _print_hits(console: Console, hits: Sequence[Hit], evidence: Evidence, verbose: bool) -> None:
     if not hits:
-        _hang(console, "  ", f"No known signature fits the numbers on line {evidence.line}.", 2)
+        _hang(console, "  ", f"No known signature fits the numbers on line {evidence.line}.", 4)
         return
     shown = hits if verbose else hits[:1]
     for hit in shown:
@@ -106,7 +106,7 @@ def _print_hits(console: Console, hits: Sequence[Hit], evidence: Evidence, verbo
             console,
             "  ",
             f"Fits as well, less specific: {told}{more}; -v shows them, `memcheck explain` tells each.",
-            2,
+            4,
         )
 
 
@@ -156,7 +156,7 @@ def _print_around(console: Console, evidence: Evidence, verbose: bool) -> None:
             f"The dump begins on line {around.dump_line}, and its times are those of the dump: nothing can be placed "
             "among its checks. What stands right before it was printed close to its last check."
         )
-        _hang(console, "  ", text, 2)
+        _hang(console, "  ", text, 4)
     troubles = _chosen(around) if not verbose else list(around.troubles)
     for one in troubles:
         where = _where(one, around)
@@ -167,9 +167,13 @@ def _print_around(console: Console, evidence: Evidence, verbose: bool) -> None:
     for match in around.matches:
         _hang(console, f"  line {match.line}: ", f"{match.what}: {match.value}, which fits what is off.", 4)
     if not troubles:
-        seen = "before the dump" if around.dump_line is not None else f"in the megabyte before line {evidence.line}"
-        text = f"No retraction, abort, exception or flush {seen} (most aborts are printed at debug level only)."
-        _hang(console, "  ", text, 2)
+        seen = (
+            f"before the dump (line {around.dump_line})"
+            if around.dump_line is not None
+            else f"in the megabyte before line {evidence.line}"
+        )
+        text = f"No retraction, abort, exception or flush {seen}; most aborts are printed at debug level only."
+        _hang(console, "  ", text, 4)
 
 
 def _chosen(around: Surroundings) -> list[Nearby]:
