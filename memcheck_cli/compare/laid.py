@@ -216,16 +216,20 @@ class Laid:
             gaps += self.gaps(i, j, run)
             i, j = i + run, j + run
             if not self.overlap(i, j):
-                return Walk(first, leading, self.states(first[0], i), None, tuple(lost), gaps, (i, j))
+                return Walk(first, leading, self.states(first, (i, j)), None, tuple(lost), gaps, (i, j))
             more = self._resumes(i, j) if len(lost) < 64 else None
             if more is None:
-                return Walk(first, leading, self.states(first[0], i), (i, j), tuple(lost), gaps, (i, j))
+                return Walk(first, leading, self.states(first, (i, j)), (i, j), tuple(lost), gaps, (i, j))
             lost.append(Lost(i, j, "a" if more[0] else "b", more[0] or more[1]))
             i, j = i + more[0], j + more[1]
 
-    def states(self, i: int, end: int) -> int:
-        """How many different checks A has in [i, end)."""
-        return max((len(np.unique(pool.hash_a[i:end])) for pool in self.pools), default=0) if end > i else 0
+    def states(self, start: tuple[int, int], end: tuple[int, int]) -> int:
+        """How many different checks each side has at least from one place to before another."""
+        found = [
+            (len(np.unique(pool.hash_a[start[0] : end[0]])), len(np.unique(pool.hash_b[start[1] : end[1]])))
+            for pool in self.pools
+        ]
+        return max((min(both) for both in found), default=0)
 
     def _resumes(self, i: int, j: int) -> tuple[int, int] | None:
         """How many checks one side has more here, where the numbers go on equal behind them and nowhere else."""
@@ -240,7 +244,7 @@ class Laid:
         if n < CONFIRM // 2:
             return False
         differ, both = self.compare(i, j, n)
-        return not differ.any() and bool(both.all()) and self.states(i, i + n) >= n // 2
+        return not differ.any() and bool(both.all()) and self.states((i, j), (i + n, j + n)) >= n // 2
 
     def by_content(self) -> tuple[int, int] | None:
         """The offset under which most checks agree, and how many; only checks that occur once on each side vote."""

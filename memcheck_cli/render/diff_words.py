@@ -438,8 +438,8 @@ def distribution_words(one: Compared) -> str:
     over = "all checks" if one.alignment.method == TIME else "the checks that both have"
     return (
         f"Over {over}: median (quartiles); shift of the median, B minus A; Cliff: how much more often B is above A "
-        f"than below, from -1 to 1. Unclear: Cliff under {CLEAR}, less than {100 * LEAST_SHIFT:g} % of the total, or less "
-        "than a side wanders by itself."
+        f"than below, from -1 to 1. Unclear: Cliff under {CLEAR}, less than {100 * LEAST_SHIFT:g} % of the total, or "
+        "less than a side wanders by itself."
     )
 
 
