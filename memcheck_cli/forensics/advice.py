@@ -86,7 +86,9 @@ def _keep_alive(one: Evidence) -> Advice:
     found = one.found
     release = f" (this log: {spoken(one.low, one.high)})" if one.low or one.high else ""
     line = found.asserted or one.line
-    if found.check == "busy":
+    if found.check == "busy" and found.series_breaks > 1:
+        text = f"this server goes on after a busy break ({found.series_breaks} records): its asserts are off"
+    elif found.check == "busy":
         rules = rules_for(BUSY_RULES, one.low, one.high) or list(BUSY_RULES[1:])
         how = " or ".join(_said(rule, len(rules)) for rule in rules)
         text = (

@@ -139,7 +139,7 @@ def look_around(
     witness = found.witness.line if found.witness is not None and dump_line is None else None
     troubles = []
     for event in events:
-        if event.kind in TROUBLES and not event.values.get("copied"):
+        if event.kind in TROUBLES and not event.values.get("copied") and event.values.get("what") != "finished":
             later = sum(line > event.line for line in checks)
             batches = sum(line > event.line for line in batch_lines)
             between = witness is not None and event.line > witness

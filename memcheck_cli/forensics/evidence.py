@@ -222,7 +222,6 @@ def _moves(found: Break, checks: Sequence[Seen], parted: Sequence[Item], sizes: 
     changes = found.moved
     if changes is None or found.witness is None or found.check == "pages":
         return None
-    moves, rest = pair_up(changes)
     wrong = None
     if found.delta:
         divergences = [{"pool": item.pool, **item.more} for item in parted]
@@ -231,6 +230,12 @@ def _moves(found: Break, checks: Sequence[Seen], parted: Sequence[Item], sizes: 
             wrong = wrong_alone(changes, found.delta, (found.witness.line, found.row.line))
             if wrong is None and max(sizes, default=1) == 1 and (found.page_size or 1) == 1:
                 wrong = wrong_by_step(changes, found.delta, _history(checks, found.witness.line))
+    if wrong is None:
+        moves, rest = pair_up(changes)
+    else:
+        # With the term that is off set right, the moves are those of a check that balances.
+        moves, _ = pair_up({**changes, wrong.term: changes[wrong.term] - (found.delta or 0)})
+        rest = {wrong.term: found.delta or 0}
     return Moves(tuple(moves), rest, wrong, (found.witness.line, found.row.line))
 
 
@@ -269,8 +274,10 @@ def _sets(found: Break, every: Sequence[Break]) -> list[PrintedSet]:
 
 
 def no_request_before(evidence: Evidence) -> bool:
-    """The log shows from its beginning that no batch ran before the break."""
-    found = evidence.found
+    """The log shows the start of the server, and no batch between it and the break."""
+    found, run = evidence.found, evidence.run
+    if run is None or all(start.banner_line is None for start in run.starts.values()):
+        return False
     around = around_of(found, evidence.reading)
     if around is None or found.row.offset > WINDOW or found.stream.run > 1 or found.stream.checks:
         return False

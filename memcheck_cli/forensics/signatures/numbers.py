@@ -168,7 +168,8 @@ def negative_term(e: Evidence) -> Proof | None:
 
 def locked_at_idle(e: Evidence) -> Proof | None:
     """Something is locked although no request runs."""
-    rows = [e.row, *(row for row in e.sheet.values() if row.line != e.line)]
+    broken = {e.found.pool, *(other.pool for other in e.siblings)}
+    rows = [e.row, *(row for pool, row in e.sheet.items() if pool not in broken)]
     protected = [(row, value) for row in rows if (value := row.named_terms().get("protected", 0)) > 0]
     if e.found.check != "idle" or not protected:
         return None
