@@ -102,7 +102,9 @@ def try_on(signature: Signature, evidence: Evidence) -> Hit | None:
             doubts += proof
             strength -= change
     found = evidence.found
-    text = signature.points_to.format(amount=amount_of(evidence), pool=found.pool or "the pool")
+    text = signature.points_to.format(
+        amount=amount_of(evidence), pool=f"the {found.pool} pool" if found.pool else "the pool"
+    )
     return Hit(
         signature,
         found.event,
@@ -116,13 +118,13 @@ def try_on(signature: Signature, evidence: Evidence) -> Hit | None:
 
 
 def amount_of(evidence: Evidence) -> str:
-    """What is off, in words: `1 page of 64`, `107 tokens`, `3 slots`."""
+    """What is off, in words: `1 page (64 tokens)`, `107 tokens`, `3 slots`."""
     found = evidence.found
     if found.check == "pages" and found.pages is not None:
         return counted(found.pages, "page")
     off = abs(evidence.delta)
     if found.pages and found.page_size and found.page_size > 1:
-        return f"{counted(abs(found.pages), 'page')} of {found.page_size}"
+        return f"{counted(abs(found.pages), 'page')} ({counted(off, 'token')})"
     return counted(off, evidence.unit)
 
 
