@@ -144,6 +144,14 @@ def same_file(one: str | None, other: str | None) -> bool:
     return one == other or one.endswith("/" + other) or other.endswith("/" + one)
 
 
+def common_end(one: str, other: str) -> int:
+    """How many components the ends of two paths share."""
+    pairs = zip(reversed(one.split("/")), reversed(other.split("/")), strict=False)
+    return next(
+        (number for number, (mine, its) in enumerate(pairs) if mine != its), min(one.count("/"), other.count("/")) + 1
+    )
+
+
 def short_file(file: str | None) -> str | None:
     """The last component of a path."""
     return None if file is None else file.rstrip("/").rpartition("/")[2]

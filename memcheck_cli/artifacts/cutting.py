@@ -35,7 +35,7 @@ BLOCK = 1 << 20
 LONGEST_LINE = 4 << 20
 """Bytes of a line; of a longer one nothing is looked at."""
 
-MOST_ATTEMPTS = 5_000
+MOST_ATTEMPTS = 20_000
 """Attempts that one source is cut into; what comes behind them stays with the last."""
 
 MOST_MARKS = 200_000
@@ -214,13 +214,10 @@ class Cutter:
         """Another job or step begins."""
         step = None if step == "UNKNOWN STEP" else step
         current = self._current
-        if current.fresh and current.opened == "text":
-            if current.job != job:
-                self._job.attempts.remove(current)
-                if not self._job.attempts:
-                    del self.jobs[current.job]
-                self._job_log(job).attempts.append(current)
-            current.job, current.step, current.first_line = job, step, self._line
+        if self._line == 1:
+            del self.jobs[current.job]
+            self._job_log(job).attempts.append(current)
+            current.job, current.step = job, step
             return None
         self._captured = False
         return self._new(job, step)

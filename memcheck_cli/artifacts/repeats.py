@@ -43,11 +43,15 @@ def without_repeats(sources: Sequence[SourceRead]) -> tuple[list[Kept], dict[str
     order = sorted(range(len(sources)), key=lambda number: (_FINEST_FIRST[sources[number].kind], number))
     places = {id(source): number for number, source in enumerate(sources)}
     kept_of: dict[str | None, list[Kept]] = {}
+    others: list[Kept] = []  # nothing in them can be compared
     said_in: dict[int, list[tuple[AttemptRead, str]]] = {}
     for number in order:
         source = sources[number]
         for read in source.attempts:
             one = Kept(read, source)
+            if not len(read.attempt.lines):
+                others.append(one)
+                continue
             pool = [other for other in _near(one, kept_of) if other.source is not source and _may_repeat(one, other)]
             everything = LineSet()
             for other in pool:
@@ -57,11 +61,7 @@ def without_repeats(sources: Sequence[SourceRead]) -> tuple[list[Kept], dict[str
                 says = max(pool, key=lambda other: other.read.attempt.lines.shared(lines))
                 said_in.setdefault(number, []).append((read, says.source.name))
                 continue
-            fuller = [
-                other
-                for other in pool
-                if _may_repeat(other, one) and other.read.attempt.lines.within(lines)
-            ]
+            fuller = [other for other in pool if _may_repeat(other, one) and other.read.attempt.lines.within(lines)]
             for other in fuller:
                 _bucket(other, kept_of).remove(other)
                 said_in.setdefault(places[id(other.source)], []).append((other.read, source.name))
@@ -74,7 +74,7 @@ def without_repeats(sources: Sequence[SourceRead]) -> tuple[list[Kept], dict[str
         for number, said in said_in.items()
         if len(said) == len([read for read in sources[number].attempts if len(read.attempt.lines)])
     }
-    kept = [one for bucket in kept_of.values() for one in bucket]
+    kept = others + [one for bucket in kept_of.values() for one in bucket]
     kept.sort(key=lambda one: (places[id(one.source)], one.read.attempt.first_line))
     return kept, repeats
 

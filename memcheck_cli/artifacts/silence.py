@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from memcheck_cli.artifacts.attempts import PASSED, same_file
+from memcheck_cli.artifacts.attempts import PASSED, common_end
 from memcheck_cli.artifacts.marks import LEVEL
 from memcheck_cli.artifacts.model import SILENT, UNCHECKED, Test
 
@@ -31,10 +31,17 @@ class Audited:
     def of(self, test: Test) -> Sequence[AuditedClass]:
         """The classes that a test may be of: of its name and, where several have it, of its file; of a test without a
         class all those of its file."""
-        if test.cls is None:
-            return [cls for cls in self._all if same_file(cls.file, test.file)]
-        named = self._by_name.get(test.cls, [])
-        return [cls for cls in named if same_file(cls.file, test.file)] or named
+        if test.cls is not None:
+            named = self._by_name.get(test.cls, [])
+            return _of_file(named, test.file) or named
+        return _of_file(self._all, test.file)
+
+
+def _of_file(classes: Iterable[AuditedClass], file: str | None) -> list[AuditedClass]:
+    """Those whose path ends most like a file's: the trees of the run and of the sources begin elsewhere."""
+    ends = [(common_end(cls.file, file), cls) for cls in classes] if file is not None else []
+    best = max((length for length, _ in ends), default=0)
+    return [cls for length, cls in ends if length == best] if best else []
 
 
 def explain_silence(tests: Iterable[Test], audited: Audited | None) -> None:

@@ -50,7 +50,7 @@ def test_a_green_retry_over_a_leak(tmp_path: Path) -> None:
 
 
 def test_lines_and_runs_are_those_of_the_whole_log(tmp_path: Path) -> None:
-    lines = job([*file_run("a.py", HEALTHY, index=0, last=1), *file_run(FILE, LOST, index=1, last=1)], green=False)
+    lines = job([*file_run("test_a.py", HEALTHY, index=0, last=1), *file_run(FILE, LOST, index=1, last=1)], green=False)
     bundle = bundle_of(one_job(tmp_path, lines))
     (seen,) = bundle.tests[0].breaks
     broken = lines[seen.found.row.line - 1]
@@ -79,11 +79,11 @@ def test_an_unchecked_test_has_its_reason(tmp_path: Path) -> None:
     flags = [line.replace("'tp_size': 1", "'tp_size': 1, 'pp_size': 2") for line in QUIET]
     lines = job(
         [
-            *file_run("a.py", QUIET, name="test_off", index=0, last=2),
-            *file_run("b.py", flags, name="test_pp", index=1, last=2),
-            *begin("c.py", 2, 2),
+            *file_run("test_a.py", QUIET, name="test_off", index=0, last=2),
+            *file_run("test_b.py", flags, name="test_pp", index=1, last=2),
+            *begin("test_c.py", 2, 2),
             method("TestUnit", "test_no_server"),
-            *end("c.py", 2, 2),
+            *end("test_c.py", 2, 2),
         ],
         green=True,
     )
@@ -97,7 +97,9 @@ def test_an_unchecked_test_has_its_reason(tmp_path: Path) -> None:
 
 
 def test_unchecked_tests_beside_a_checked_one_do_not_change_the_verdict(tmp_path: Path) -> None:
-    lines = job([*file_run("a.py", QUIET, index=0, last=1), *file_run("b.py", HEALTHY, index=1, last=1)], green=True)
+    lines = job(
+        [*file_run("test_a.py", QUIET, index=0, last=1), *file_run("test_b.py", HEALTHY, index=1, last=1)], green=True
+    )
     bundle = bundle_of(one_job(tmp_path, lines))
     assert [test.verdict for test in bundle.tests] == ["unchecked", "balanced"]
     assert bundle.verdict == "balanced" and bundle.exit_code == 0
@@ -151,7 +153,7 @@ def test_jobs_with_the_same_lines_are_two_also_without_stamps(tmp_path: Path) ->
 
 
 def test_gh_run_view(tmp_path: Path) -> None:
-    second = job([*file_run("b.py", SWA, cls="TestB", name="test_b"), *failed("b.py")], green=False)
+    second = job([*file_run("test_b.py", SWA, cls="TestB", name="test_b"), *failed("test_b.py")], green=False)
     lines = [
         *columns("unit (1)", "Run tests", stamped(RETRIED)),
         *columns("unit / (2, h100)", "UNKNOWN STEP", stamped(second)),
@@ -344,19 +346,23 @@ def test_a_retry_that_fails_hides_nothing(tmp_path: Path) -> None:
 
 
 def test_a_retry_of_another_file_hides_nothing(tmp_path: Path) -> None:
-    lines = [*file_run("a.py", LOST, last=1), *failed("a.py"), *retried("b.py", SWA, HEALTHY, name="test_b")]
-    tests = {(test.file or "")[-4:] + str(test.attempt): test for test in bundle_of(one_job(tmp_path, lines)).tests}
-    assert not tests["a.py1"].hidden_by_retry and tests["b.py1"].hidden_by_retry
+    lines = [
+        *file_run("test_a.py", LOST, last=1),
+        *failed("test_a.py"),
+        *retried("test_b.py", SWA, HEALTHY, name="test_b"),
+    ]
+    tests = {(test.file or "")[-9:] + str(test.attempt): test for test in bundle_of(one_job(tmp_path, lines)).tests}
+    assert not tests["test_a.py1"].hidden_by_retry and tests["test_b.py1"].hidden_by_retry
 
 
 def test_leaks_hidden_by_a_retry_stand_first_and_green_ones_next(tmp_path: Path) -> None:
-    red = job([*file_run("a.py", LOST), *failed("a.py")], green=False)
-    green = job(file_run("b.py", IDLE), green=True)
+    red = job([*file_run("test_a.py", LOST), *failed("test_a.py")], green=False)
+    green = job(file_run("test_b.py", IDLE), green=True)
     members = {
         "0_red.txt": red,
         "1_green.txt": green,
         "2_hidden.txt": RETRIED,
-        "3_fine.txt": job(file_run("c.py", HEALTHY), green=True),
+        "3_fine.txt": job(file_run("test_c.py", HEALTHY), green=True),
     }
     data = zipped({name: text(stamped(lines)) for name, lines in members.items()})
     bundle = bundle_of(saved(tmp_path, "logs.zip", data))
