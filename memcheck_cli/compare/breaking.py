@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from memcheck_cli.compare.matching import Match, Matching
 from memcheck_cli.compare.sides import Lane, Side
@@ -93,13 +93,11 @@ def _facet(name: str, a: object, b: object) -> Facet:
 
 
 def signature_of(analysis: Analysis, found: Break) -> str | None:
-    """The id of the strongest signature of a break; None where signatures are not told."""
-    hits: Sequence[Any] = getattr(analysis, "signatures", None) or ()
-    for hit in hits:
-        if getattr(hit, "event", None) == found.event:
-            name = getattr(getattr(hit, "signature", hit), "id", None)
-            return name if isinstance(name, str) else None
-    return None
+    """The id of the strongest signature of a break; None where none holds."""
+    if analysis.explanation is None:
+        return None
+    hits = analysis.explanation.of_event(found.event)
+    return hits[0].signature.id if hits else None
 
 
 def series_pairs(a: Side, b: Side, matching: Matching) -> list[SeriesPair]:

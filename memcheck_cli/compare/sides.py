@@ -22,12 +22,11 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, eq=False)
 class Lane:
     """One stream of a side. place: of its source on the side, from 0. turn: of its run among those of its source that
-    hold checks, from 0. several: the side has more sources than this. run: None where nothing is told of it."""
+    hold checks, from 0. run: None where nothing is told of it."""
 
     source: str
     place: int
     turn: int
-    several: bool
     stream: Stream
     run: Run | None
     tracks: Mapping[TrackKey, Track]
@@ -95,9 +94,12 @@ class Side:
         sources = self.analysis.sources
         return bool(sources) and all(source.ledger is None for source in sources)
 
-    def lane_of(self, source: str, stream: Stream) -> Lane | None:
-        """The lane of a stream."""
-        return next((lane for lane in self.lanes if lane.stream is stream and lane.source == source), None)
+    def place(self, source: str, line: int) -> tuple[str | None, int]:
+        """Where a line of a source stands: the member of a rotated set (None for any other source), the line in it."""
+        for reading in self.analysis.sources:
+            if reading.name == source and len(reading.parts) > 1:
+                return reading.place(line)
+        return None, line
 
 
 class ReadSide:
@@ -138,7 +140,7 @@ class ReadSide:
                 turn = turns.setdefault(stream.run, len(turns))
                 run = reading.ledger.runs.get(stream.run)
                 tracks = self.collector.tracks.get(stream, {})
-                lanes.append(Lane(reading.name, place, turn, len(self.readings) > 1, stream, run, tracks, settings))
+                lanes.append(Lane(reading.name, place, turn, stream, run, tracks, settings))
             runs += [_told(reading, run, settings) for run in reading.ledger.runs.values()]
         forgotten = sum(track.forgotten for lane in lanes for track in lane.tracks.values())
         events = dict(self.collector.events)

@@ -11,7 +11,6 @@ from memcheck_cli.compare.laid import Lost, Walk
 from memcheck_cli.compare.pace import Pace
 from memcheck_cli.compare.setting import Setting, Told
 from memcheck_cli.compare.sides import Lane, Side
-from memcheck_cli.forensics.analysis import Analysis
 from memcheck_cli.forensics.breaks import Break
 
 SCHEMA = "memcheck.diff/1"
@@ -31,8 +30,8 @@ def document(comparison: Comparison) -> dict[str, Any]:
         "breaks_compared": None if comparison.breaks is None else breaks_data(comparison.breaks),
         "series": [
             {
-                "a": None if pair.a is None else break_data(pair.a, a.analysis),
-                "b": None if pair.b is None else break_data(pair.b, b.analysis),
+                "a": None if pair.a is None else break_data(pair.a, a),
+                "b": None if pair.b is None else break_data(pair.b, b),
                 "relation": pair.relation,
             }
             for pair in comparison.series
@@ -41,9 +40,9 @@ def document(comparison: Comparison) -> dict[str, Any]:
         "not_comparable": list(comparison.setting.not_comparable),
         "workload": None if main is None else workload_data(main),
         "first_difference": (
-            None if comparison.first_difference is None else difference_data(comparison.first_difference)
+            None if comparison.first_difference is None else difference_data(comparison.first_difference, a, b)
         ),
-        "streams": [compared_data(one) for one in comparison.compared],
+        "streams": [compared_data(one, a, b) for one in comparison.compared],
         "unmatched": {
             "a": [lane_data(lane) for lane in comparison.matching.only_a],
             "b": [lane_data(lane) for lane in comparison.matching.only_b],
@@ -59,7 +58,7 @@ def side_data(side: Side) -> dict[str, Any]:
         "name": side.name,
         "verdict": analysis.verdict,
         "reason": analysis.reason,
-        "first_break": None if first is None else break_data(first, analysis),
+        "first_break": None if first is None else break_data(first, side),
         "breaks": len(analysis.breaks),
         "busy_checks": sum(lane.stream.checks for lane in side.lanes),
         "idle_reports": sum(lane.stream.idle_reports for lane in side.lanes),
@@ -78,10 +77,12 @@ def side_data(side: Side) -> dict[str, Any]:
     }
 
 
-def break_data(found: Break, analysis: Analysis) -> dict[str, Any]:
-    """One break, in short."""
+def break_data(found: Break, side: Side) -> dict[str, Any]:
+    """One break, in short. member: of a rotated set, the file in which `line` counts; null for any other source."""
+    member, line = side.place(found.source, found.row.line)
     return {
         "source": found.source,
+        "member": member,
         "run": found.stream.run,
         "process": found.stream.process,
         "rank": found.stream.rank,
@@ -90,7 +91,7 @@ def break_data(found: Break, analysis: Analysis) -> dict[str, Any]:
         "iteration": found.iteration,
         "after_iteration": found.after_iteration,
         "from_end": found.from_end,
-        "line": found.row.line,
+        "line": line,
         "time": found.row.time,
         "kind": found.kind,
         "total": found.total,
@@ -100,7 +101,7 @@ def break_data(found: Break, analysis: Analysis) -> dict[str, Any]:
         "pages": found.pages,
         "series_breaks": found.series_breaks,
         "last_delta": found.last_delta,
-        "signature": signature_of(analysis, found),
+        "signature": signature_of(side.analysis, found),
     }
 
 
@@ -150,7 +151,7 @@ def lane_data(lane: Lane) -> dict[str, Any]:
     }
 
 
-def compared_data(one: Compared) -> dict[str, Any]:
+def compared_data(one: Compared, a: Side, b: Side) -> dict[str, Any]:
     """Two streams and what came of them."""
     after = one.after
     return {
@@ -167,7 +168,7 @@ def compared_data(one: Compared) -> dict[str, Any]:
         "out_of_step": [lost_data(lost) for lost in one.walk.lost],
         "checks_with_gaps": one.walk.gaps,
         "ended": ended_data(one.walk) if one.walk.parted is None else None,
-        "first_difference": None if one.difference is None else difference_data(one.difference),
+        "first_difference": None if one.difference is None else difference_data(one.difference, a, b),
         "after": None if after is None else after._asdict(),
         "distributions": [distribution_data(found) for found in one.distributions],
         "pace": {"a": pace_data(one.pace[0]), "b": pace_data(one.pace[1])},
@@ -197,10 +198,12 @@ def ended_data(walk: Walk) -> dict[str, int]:
     return {"a": walk.ended[0], "b": walk.ended[1]}
 
 
-def difference_data(difference: FirstDifference) -> dict[str, Any]:
+def difference_data(difference: FirstDifference, side_a: Side, side_b: Side) -> dict[str, Any]:
     """The first check that differs. `iteration` is of busy checks; `report` counts idle reports."""
     named = difference.named
     a, b = difference.match.a, difference.match.b
+    member_a, line_a = side_a.place(a.source, difference.lines[0])
+    member_b, line_b = side_b.place(b.source, difference.lines[1])
     at = {"a": difference.at[0], "b": difference.at[1]}
     busy = difference.check == "busy"
     return {
@@ -209,7 +212,8 @@ def difference_data(difference: FirstDifference) -> dict[str, Any]:
         "check": difference.check,
         "iteration": at if busy else None,
         "report": None if busy else at,
-        "line": {"a": difference.lines[0], "b": difference.lines[1]},
+        "member": {"a": member_a, "b": member_b},
+        "line": {"a": line_a, "b": line_b},
         "pool": named.pool,
         "term": named.name,
         "by": named.by,

@@ -61,7 +61,7 @@ def _lines(comparison: Comparison) -> Iterable[str]:
         yield from _part(head)
         yield from _sentences([f"{words.capital(reason)}.", *words.matching_sentences(comparison)], first=True)
         if main.workload.compared:
-            yield from _sentences([words.alignment_words(main), *words.parting_sentences(main)])
+            yield from _sentences([words.alignment_words(main), *words.parting_sentences(comparison, main)])
         if main.difference is not None and len(main.difference.differing) > 1:
             yield from _sheet(words.differing_sheet(main.difference))
         picture = None if comparison.same else picture_of(comparison, main, COLUMNS)

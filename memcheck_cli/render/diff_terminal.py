@@ -100,7 +100,7 @@ def _streams(console: Console, comparison: Comparison, encoding: str | None, ver
         _say(console, [words.alignment_words(main)])
     if main.workload.kind != DETERMINISTIC and main.workload.compared:
         _say(console, [words.RULE_WORDS])
-    _say(console, words.parting_sentences(main))
+    _say(console, words.parting_sentences(comparison, main))
     if main.difference is not None and len(main.difference.differing) > 1:
         _sheet(console, words.differing_sheet(main.difference), None if verbose else 12)
     if not comparison.same:

@@ -103,12 +103,11 @@ def _break_place(side: Side) -> str:
     found = side.analysis.first_break
     if found is None:
         return "-"
-    source = f" of {found.source}" if len(side.analysis.sources) > 1 else ""
-    return break_place(found) + source
+    return break_place(found, side)
 
 
-def break_place(found: Break) -> str:
-    """Pool, rank, check and line of a break."""
+def break_place(found: Break, side: Side) -> str:
+    """Pool, rank, check and line of a break, with the source where the side has several."""
     pool = f"pool {found.pool}" if found.pool else "a pool not named"
     rank = "" if found.stream.rank == "-" else f" on {found.stream.rank}"
     if found.check == "idle":
@@ -117,7 +116,7 @@ def break_place(found: Break) -> str:
         where = "assertion without a record"
     else:
         where = f"check {found.iteration}" + (", page check" if found.check == "pages" else "")
-    return f"{pool}{rank}, {where}, line {found.row.line}"
+    return f"{pool}{rank}, {where}, {_line(side, found.source, found.row.line)}"
 
 
 def _break_amount(side: Side) -> str:
@@ -258,7 +257,7 @@ def alignment_words(one: Compared) -> str:
     return f"Aligned {how[alignment.method]}{shift} ({alignment.reason})."
 
 
-def parting_sentences(one: Compared) -> list[str]:
+def parting_sentences(comparison: Comparison, one: Compared) -> list[str]:
     """Where two streams part, or how far they are equal."""
     walk, difference = one.walk, one.difference
     said = []
@@ -280,8 +279,11 @@ def parting_sentences(one: Compared) -> list[str]:
     named = difference.named
     where = f"{'idle report' if difference.check == 'idle' else 'check'} {_both(difference.at)}"
     lines = ", ".join(
-        f"{letter} line {line}{_of_source(lane)}"
-        for letter, line, lane in zip("AB", difference.lines, (one.match.a, one.match.b), strict=True)
+        f"{letter} {_line(side, lane.source, line)}"
+        for letter, side, lane, line in (
+            ("A", comparison.a, one.match.a, difference.lines[0]),
+            ("B", comparison.b, one.match.b, difference.lines[1]),
+        )
     )
     said.append(f"They part at {where} ({lines}): {_named(difference)}.")
     if named.name == TAKEN:
@@ -301,8 +303,10 @@ def _ends(one: Compared) -> list[str]:
     return []
 
 
-def _of_source(lane: Lane) -> str:
-    return f" of {lane.source}" if lane.several else ""
+def _line(side: Side, source: str, line: int) -> str:
+    member, line = side.place(source, line)
+    where = member or (source if len(side.analysis.sources) > 1 else None)
+    return f"line {line} of {where}" if where else f"line {line}"
 
 
 def _both(at: tuple[int, int]) -> str:
