@@ -45,16 +45,14 @@ def explained(tests: Sequence[Test], source: str, job: str | None, cases: Sequen
         if case.status not in ("failed", "error"):
             continue
         one = Case(source, job, case.suite, case.file, case.cls, case.method, case.status, case.message)
-        found = _explanation(one, case, broken, tests)
+        found = _explanation(one, case, broken)
         if found is not None:
             one.test, one.seen, one.how = found
         failing.append(one)
     return failing
 
 
-def _explanation(
-    one: Case, case: JUnitCase, broken: Sequence[Test], tests: Sequence[Test]
-) -> tuple[Test, Seen, str] | None:
+def _explanation(one: Case, case: JUnitCase, broken: Sequence[Test]) -> tuple[Test, Seen, str] | None:
     own = _of_job([test for test in broken if _same_test(test, case)], one.job)
     if own:
         return own[-1], own[-1].breaks[0], "same test"
@@ -67,10 +65,9 @@ def _explanation(
         near = _of_job([test for test in broken if same(test, case)], one.job)
         if near:
             return near[-1], near[-1].breaks[0], how
-    if any(_same_test(test, case) for test in _of_job(list(tests), one.job)):
-        return None  # the log shows that test, and nothing broke near it
     of_job = _of_job(list(broken), one.job)
-    if len({seen.fingerprint for test in of_job for seen in test.breaks}) == 1:
+    nameless = bool(of_job) and all(test.method is None for test in of_job)  # else the logs say which tests broke
+    if nameless and len({seen.fingerprint for test in of_job for seen in test.breaks}) == 1:
         return of_job[0], of_job[0].breaks[0], "only break of the job"
     return None
 
