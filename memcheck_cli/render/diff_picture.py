@@ -38,11 +38,12 @@ def picture_lines(picture: Picture, encoding: str | None, unit: str) -> list[Lin
     levels, border, dot, arrow = (BLOCKS, "│", "·", "▲") if blocks else (SIGNS, "|", ".", "^")
     columns = len(picture.a.values)
     per = picture.span / columns
+    many = f"{per:.0f}" if per >= 100 else f"{per:.3g}"
     what = "share of the total" if picture.shares else unit
     scale = (
         f"{columns // picture.span} columns are 1 {picture.unit[:-1]}"
         if columns > picture.span
-        else f"1 column is {per:.3g} {picture.unit if per != 1 else picture.unit[:-1]}"
+        else f"1 column is {many} {picture.unit if per != 1 else picture.unit[:-1]}"
     )
     lines = [Line(f"{safe(picture.term, 40)} of pool {safe(picture.pool, 40)}, {what}; {scale}")]
     values = [value for side in (picture.a, picture.b) for value in side.values if value is not None]

@@ -331,6 +331,8 @@ def _after(one: Compared) -> str:
     said = f"Of the {count(after.checks, 'checks')} from there on, "
     if after.alone:
         by = f"always by {after.last_by:+d}" if after.steady else f"at the end by {after.last_by:+d}"
+        if after.alone == after.checks:
+            return f"All {count(after.checks, 'checks')} from there on differ in {name} alone ({by})."
         said += f"{after.alone} differ in {name} alone ({by})"
         return f"{said} and {after.equal} are equal again." if after.equal else f"{said}."
     return f"{said}{after.equal} are equal again." if after.equal else f"{said}none is equal again."
