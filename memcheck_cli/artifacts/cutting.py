@@ -20,8 +20,9 @@ from memcheck_cli.artifacts.marks import (
     MARKERS,
     TEXT,
     Mark,
-    bare,
+    identity,
     read_mark,
+    read_running,
     text_of,
 )
 from memcheck_cli.log.markers import Markers
@@ -48,6 +49,7 @@ MOST_STARTS = 1_000
 LOOK_BACK = 100
 """Attempts of a file that are looked at when the suite says how one ended."""
 
+_NODE = b".py::"
 _CHECKER = re.compile(b"|".join(re.escape(marker) for marker in CHECKER))
 _STRUCTURE = frozenset({"ci-begin", "ci-file", "ci-retry", "ci-end", "ci-ended"})
 _TELLING = frozenset({*_STRUCTURE, "ci-method", "command", "server-args", "banner"})
@@ -237,11 +239,14 @@ class Cutter:
     def _marked(self, raw: bytes) -> Attempt | None:
         """A line that may be a mark or one of the checker's. Answers the attempt that it opens, if it opens one."""
         current = self._current
+        if _NODE in raw and not self._captured and self._marks < MOST_MARKS:
+            running = read_running(text_of(raw))
+            if running is not None:
+                self._marks += 1
+                current.lines.add(identity(raw))
+                self._note(running)
         if _CHECKER.search(raw):
-            line = bare(raw)
-            if line.startswith(b"E   "):
-                line = line[4:].lstrip()  # pytest's copy of an error
-            if current.lines.add(line) or not self._captured:
+            if current.lines.add(identity(raw)) or not self._captured:
                 current.count()
                 if current.starts:
                     current.starts[-1].held = True
@@ -260,15 +265,15 @@ class Cutter:
             return None
         if mark.kind in _STRUCTURE or mark.kind == "ci-passed-on-retry":
             opened = self._structure(mark)
-            (opened or self._current).lines.add(bare(raw))
+            (opened or self._current).lines.add(identity(raw))
             return opened
         if mark.kind in _TELLING:
-            current.lines.add(bare(raw))
+            current.lines.add(identity(raw))
         self._note(mark)
         return None
 
     def _is_new(self, raw: bytes) -> bool:
-        return self._current.lines.add(bare(raw))
+        return self._current.lines.add(identity(raw))
 
     def _structure(self, mark: Mark) -> Attempt | None:
         current, values = self._current, mark.values
@@ -351,6 +356,9 @@ class Cutter:
         kind, values, current = mark.kind, mark.values, self._current
         if kind == "ci-method" or kind == "section":
             method = Method(self._line, _text(values["class"]), _text(values["method"]))
+            file = values.get("file")
+            if isinstance(file, str) and method.method is not None:
+                current.files[method.cls, method.method] = file
             if kind == "section" or not (self._captured and self._job.last_that_ran(method.key) is current):
                 self._runs(method)
             if kind == "section" and method.method is not None:

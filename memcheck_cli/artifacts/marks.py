@@ -13,6 +13,7 @@ from memcheck_cli.log.context import CI_MARKERS
 from memcheck_cli.log.records import Value
 from memcheck_cli.log.startup_lines import read_command
 from memcheck_cli.log.trouble_lines import CHECK_VARIABLES, check_variables
+from memcheck_cli.log.wrappers.pytest_output import split_progress
 from memcheck_cli.log.wrappers.terminal import clean
 
 LONGEST = 1 << 14
@@ -62,6 +63,7 @@ _UNITTEST = re.compile(r"(?:FAIL|ERROR): (\w{1,200}) \(([\w.-]{1,400})\)", re.AS
 _NODE = r"(\S{1,400}\.py)::(?:(\w{1,200})::)?(\w{1,200})(?:\[\S{0,300}\])?"
 _PYTEST_SUMMARY = re.compile(rf"(PASSED|FAILED|ERROR) {_NODE}(?= |\Z)", re.ASCII)
 _PYTEST_VERBOSE = re.compile(rf"{_NODE} (PASSED|FAILED|ERROR)(?= |\Z)", re.ASCII)
+_PYTEST_RUNNING = re.compile(rf"{_NODE} ", re.ASCII)
 _SECTION = re.compile(
     r"_{3,} (?:(?:ERROR at (?:setup|teardown) of )?(?:(\w{1,200})\.)?(test\w{0,200})(?:\[.{0,300}\])?) _{3,}", re.ASCII
 )
@@ -93,13 +95,32 @@ def bare(raw: bytes) -> bytes:
     return raw[stamp.end() if stamp is not None else at :].rstrip(b"\r\n")
 
 
+def identity(raw: bytes) -> bytes:
+    """What is the same of a line wherever it is printed: also without a test runner's progress and its sign of copies."""
+    line = bare(raw)
+    if line.startswith(b"["):
+        return line
+    if line.startswith(b"E   "):
+        return line[4:].lstrip()
+    head, _ = split_progress(line[:LONGEST].decode("utf-8", "replace"))
+    return line[len(head.encode()) :] if head else line
+
+
 def text_of(raw: bytes) -> str:
     """The text of a line as a person sees it, cut to a sane length."""
     return clean(bare(raw[:LONGEST]).decode("utf-8", "replace"))[0]
 
 
+def read_running(text: str) -> Mark | None:
+    """The test that a runner names before the first line of its output (pytest -sv), as a `ci-method` with its file."""
+    head, _ = split_progress(text)
+    found = _PYTEST_RUNNING.match(head)
+    return None if found is None else Mark("ci-method", {"file": found[1], "class": found[2], "method": found[3]})
+
+
 def read_mark(text: str) -> Mark | None:
     """The mark that a line is, or None. Raises nothing."""
+    _, text = split_progress(text)
     found = read_ci(text)
     if found is not None:
         return Mark(found.form if found.form == "ci-ended" else found.kind, dict(found.values))

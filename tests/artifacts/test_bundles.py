@@ -458,3 +458,52 @@ def test_step_logs_alone_name_their_job(tmp_path: Path) -> None:
     bundle = bundle_of(tmp_path)
     assert {(test.job, test.step) for test in bundle.tests} == {("unit (1)", "Run tests")}
     assert {source.kind for source in bundle.sources} == {STEP_LOG}
+
+
+def test_dots_of_the_runner_stand_before_marks_and_server_lines(tmp_path: Path) -> None:
+    lines = [
+        *begin(FILE),
+        COMMAND,
+        *HEALTHY[:6],
+        method("TestA", "test_one"),
+        *HEALTHY[6:],
+        "." + method("TestA", "test_two"),
+        "." + COMMAND.replace("21000", "22000"),
+        "." + LOST[0],
+        *LOST[1:10],
+        method("TestB", "test_one"),
+        *LOST[10:20],
+        "." + LOST[20],
+        *LOST[21:],
+        *end(FILE),
+    ]
+    data = {"0_unit.txt": text(stamped(lines)), "servers/server.log": text(LOST)}
+    bundle = bundle_of(saved(tmp_path, "run.zip", zipped(data)))
+    assert [(test.method, test.verdict) for test in bundle.tests] == [
+        ("test_one", "broken"),
+        ("test_one", "balanced"),
+        ("test_two", "unchecked"),
+    ]
+    assert [server.line for server in bundle.tests[0].servers] == [
+        lines.index("." + COMMAND.replace("21000", "22000")) + 1
+    ]
+
+
+def test_pytest_names_the_test_that_runs(tmp_path: Path) -> None:
+    lines = [
+        *PYTEST_HEAD,
+        "test/test_pool.py::TestPool::test_first " + LOST[0],
+        *LOST[1:],
+        "FAILED",
+        "test/test_pool.py::TestPool::test_second " + method("TestPool", "test_second"),
+        *HEALTHY,
+        "PASSED",
+        "=========== short test summary info ===========",
+        "FAILED test/test_pool.py::TestPool::test_first - boom",
+    ]
+    bundle = bundle_of(one_job(tmp_path, lines))
+    assert told(bundle.tests) == [
+        ("unit", "TestPool.test_first", None, "broken", "failed", False, [-16]),
+        ("unit", "TestPool.test_second", None, "balanced", None, False, []),
+    ]
+    assert {test.file for test in bundle.tests} == {"test/test_pool.py"}
