@@ -139,6 +139,7 @@ class Ledger:
         self._wrapped: dict[str | None, tuple[Line, Torn, str]] = {}  # reports an editor may have wrapped
         self._dumps: set[str | None] = set()  # processes whose watchdog is printing
         self._captured: dict[tuple[str | None, str], str | None] = {}  # in captured output: repeats until this time
+        self._captured_from = 0  # the first line of it
         self._capture_repeats = False  # what the last prefixed captured line was
         self._young: set[StreamKey] = set()
         self._last: tuple[str | None, str, Stream] | None = None
@@ -273,6 +274,8 @@ class Ledger:
             self._capture_repeats = False
             return False
         key = (line.process, line.rank)
+        if not self._captured:
+            self._captured_from = line.number
         if line.prefixed and line.time is not None:
             if key not in self._captured:
                 self._captured[key] = self._latest(line.process, line.rank)
@@ -283,14 +286,15 @@ class Ledger:
         return self._capture_repeats
 
     def _latest(self, process: str | None, rank: str) -> str | None:
-        """The latest time of any checker line of a stream, or of the start of its process."""
+        """The latest time of any checker line of a stream, or of the start of its process, before captured output."""
         times: list[str] = []
         run = self.run_number(process)
         stream = self.streams.get((run, process, rank))
         if stream is not None:
             times += [s.segments[-1].last.time or "" for s in (*stream.busy.values(), *stream.idle.values())]
-        if run in self.runs and process in self.runs[run].starts:
-            times.append(self.runs[run].starts[process].time or "")
+        start = self.runs[run].starts.get(process) if run in self.runs else None
+        if start is not None and (start.args_line or 0) < self._captured_from:
+            times.append(start.time or "")
         return max(times, default="") or None
 
     def _unwrap(self, line: Line, message: Message | None) -> tuple[Line, Message | None] | None:
@@ -538,7 +542,7 @@ class Ledger:
         if report is None:
             return
         if line.prefixed:
-            if line.rank == report.line.rank:
+            if line.rank == report.origin[0]:
                 self._close_report(line.process)
             return  # else a line of another stream of the same process
         if isinstance(message, PoolLine):
@@ -583,7 +587,7 @@ class Ledger:
                 stream.skipped.setdefault(pool.pool, row)
             else:
                 rows.append((pool.pool, row))
-        if report.copied and rows and self._is_known(stream, rows):
+        if report.copied and rows and self._is_known(stream, rows, report.line.rank != "-"):
             return
         stream.idle_reports += 1
         balanced = True
@@ -612,10 +616,13 @@ class Ledger:
         hierarchical = self.run_of(process).flag("enable_hierarchical_cache", process)
         return marks if hierarchical is True else marks | {"protected_not_summed"}
 
-    def _is_known(self, stream: Stream, rows: list[tuple[str, Row]]) -> bool:
-        """Whether a copied report repeats one of its run: the same pools with the same numbers."""
-        for key, other in self.streams.items():
-            if key[0] == stream.run and all(
+    def _is_known(self, stream: Stream, rows: list[tuple[str, Row]], own: bool) -> bool:
+        """Whether a copied report repeats one of its run: the same pools with the same numbers.
+
+        own: the copy names its rank, so it repeats a report of that rank.
+        """
+        for other in (stream,) if own else self.streams.values():
+            if other.run == stream.run and all(
                 (series := other.idle.get(pool)) is not None
                 and any(
                     (seen.terms, seen.total) == (row.terms, row.total)
@@ -628,6 +635,8 @@ class Ledger:
         return False
 
     def _holds_check(self, stream: Stream, line: Line) -> None:
+        # A dump is printed in one go: what was held back before this report is settled, and counts before it.
+        self._opened(stream, "busy", stream.settle())
         self.run_of(line.process).start_of(line.process).holds = True
         stream.first_line = stream.first_line or line.number
 

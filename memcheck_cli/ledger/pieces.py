@@ -1,13 +1,12 @@
-"""The text of a source in pieces of whole lines, and reading again what was passed over a moment ago."""
+"""The text of a source in pieces of whole lines."""
 
 from __future__ import annotations
 
-import os
-from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from memcheck_cli.errors import UnreadableError
+from memcheck_cli.ledger.again import Passed
 from memcheck_cli.log.reader import LONGEST_LINE
 
 if TYPE_CHECKING:
@@ -20,9 +19,6 @@ BLOCK = 1 << 20
 
 MARGIN = 2048
 """Bytes kept free on both sides of the text in the buffer; the kernel wants them."""
-
-KEPT = 6 << 20
-"""Bytes of a stream that cannot be read twice that are kept behind the place reached."""
 
 
 class Piece(NamedTuple):
@@ -46,20 +42,7 @@ class Pieces:
         self.buffer = bytearray(block + 2 * MARGIN)
         self._source = source
         self._stream = stream
-        self._path = source.path if not source.members else None
-        self._kept: deque[tuple[int, bytes]] = deque()
-        self._file: int | None = None
-
-    def fetch(self, start: int, stop: int) -> tuple[bytes, int]:
-        """Bytes of the source from offset `start` to `stop`, as far as they can be had, and where they begin."""
-        if self._path is not None:
-            if self._file is None:
-                self._file = os.open(self._path, os.O_RDONLY)
-            return os.pread(self._file, max(0, stop - start), start), start
-        text = b"".join(block for _, block in self._kept)
-        first = self._kept[0][0] if self._kept else stop
-        start = max(start, first)
-        return text[start - first : stop - first], start
+        self.passed = Passed(source)
 
     def __iter__(self) -> Iterator[Piece]:
         try:
@@ -68,9 +51,7 @@ class Pieces:
             else:
                 yield from self._of_stream()
         finally:
-            if self._file is not None:
-                os.close(self._file)
-                self._file = None
+            self.passed.close()
 
     def _of_stream(self) -> Iterator[Piece]:
         yield from self._cut(self._stream.readinto)
@@ -155,10 +136,8 @@ class Pieces:
 
     def _keep(self, offset: int, begin: int, stop: int) -> None:
         """Keep a copy of what is handed on, where it cannot be read again."""
-        if self._path is None:
-            self._kept.append((offset, bytes(memoryview(self.buffer)[begin:stop])))
-            while self._kept[0][0] + len(self._kept[0][1]) < offset - KEPT:
-                self._kept.popleft()
+        if self.passed.kept:
+            self.passed.keep(offset, bytes(memoryview(self.buffer)[begin:stop]))
 
 
 def blocks_of(source: Source, stream: RawIOBase) -> Iterator[tuple[bytes, Part | None]]:

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from memcheck_cli.errors import UnreadableError
+from memcheck_cli.ledger.again import Again, Passed
 from memcheck_cli.ledger.book import Ledger
 from memcheck_cli.ledger.pieces import BLOCK, Pieces, blocks_of
 from memcheck_cli.ledger.rows import Row
 from memcheck_cli.ledger.skim import LedgerSink
 from memcheck_cli.ledger.stream import Stream
-from memcheck_cli.ledger.window import WINDOW, Around, Event, SeriesKey, Window
+from memcheck_cli.ledger.window import WINDOW, Around, Event, SeriesKey
 from memcheck_cli.log.reader import LineReader
 from memcheck_cli.log.records import Busy, Context, Line, Message
 from memcheck_cli.log.scan import HEAD, KERNEL_FROM, Scanner
@@ -147,27 +148,28 @@ def _read_every_line(
     ledger = reading.ledger
     assert ledger is not None
     reader = LineReader(line=lines_before)
-    window = Window()
-    reading.around = window.kept
-
-    def keep() -> None:
-        window.keep([opening for opening in ledger.openings if window.wants(opening)])
-        ledger.openings.clear()
+    passed = Passed(source)
+    again = Again(ledger, passed)
+    reading.around = again.window.kept
 
     def fold(line: Line, message: Message | None) -> None:
         _fold(reading, ledger, line, message)
-        window.add(line, message)
         if observer is not None and isinstance(message, Context):
             observer.context(ledger.run_number(line.process), line, message)
         if ledger.openings:
-            keep()
+            again.keep()
 
+    offset = 0
     try:
         for block, part in blocks_of(source, stream):
             if part is not None:
                 for line, message in reader.end_of_part():
                     fold(line, message)
                 reading.parts.append((part.name, reader.lines))
+                reader.offset = offset = part.offset
+            if passed.kept:
+                passed.keep(offset, block)
+            offset += len(block)
             for line, message in reader.feed(block):
                 fold(line, message)
     except UnreadableError as error:
@@ -175,7 +177,8 @@ def _read_every_line(
     for line, message in reader.finish():
         fold(line, message)
     ledger.finish()
-    keep()
+    again.keep()
+    passed.close()
     reading.lines = reader.lines
 
 
@@ -190,7 +193,9 @@ def _skim(reading: SourceReading, pieces: Pieces, kernel_from: int, head: int, l
     def hint(process: str | None, message: Message) -> None:
         _hint(reading, ledger.run_number(process), message, "")
 
-    sink = LedgerSink(reading, ledger, pieces.fetch, fold, hint)
+    again = Again(ledger, pieces.passed)
+    reading.around = again.window.kept
+    sink = LedgerSink(ledger, again, fold, hint)
     scanner = Scanner(sink, kernel_from, head)
     scanner.reader.lines = lines_before
     try:

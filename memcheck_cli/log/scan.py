@@ -39,7 +39,7 @@ KERNEL_FROM = 20_000
 """Busy lines read one by one before the kernel is loaded: it pays for its start after that many."""
 
 HEAD = 64 * 1024
-"""Bytes at the beginning that are read line by line: text that was pasted and broken anywhere is no longer than that."""
+"""Bytes at the beginning that are read line by line: pasted text, which may be broken anywhere, is no longer."""
 
 LINES_BEFORE = 2
 """Lines read before a marked line that may be the end of a wrapped one."""
@@ -169,9 +169,11 @@ class Scanner:
 
         kernel, sink, reader = self._kernel, self._sink, self.reader
         markers = self._searching(data, at, stop, False)
+        wanted = self._wanted
         for batch in kernel.read(data, at, stop):
             at = int(batch.stop)
-            if batch.n and not sink.takes(kernel.streams[code] for code in np.bincount(batch.stream).nonzero()[0]):
+            streams = [kernel.streams[code] for code in np.bincount(batch.stream).nonzero()[0].tolist()]
+            if streams and not sink.takes(streams):
                 sink.flush()
                 start = batch.start
                 while start < at:
@@ -179,6 +181,7 @@ class Scanner:
                         start = self._one(data, start, at, base)
                     else:
                         start = self._marked(data, start, at, base)
+                self._wanted = wanted
                 if self._changed():
                     return at
                 continue
@@ -211,7 +214,8 @@ class Scanner:
                 passed = begin
                 while passed < b:
                     passed = self._one(data, passed, b, base)
-                if self._changed():
+                # Behind the start of a server its streams are new ones.
+                if self._changed() or not sink.takes(streams):
                     return int(passed)
             if row < batch.n:
                 sink.rows(kernel, batch, row, batch.n, base, lines[row:])

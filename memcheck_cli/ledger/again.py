@@ -1,0 +1,126 @@
+"""Reading again what was passed over: what stands before a break, and records in which peers differ.
+
+Both readers do it in the same way and with nothing known of the text before, so what they find is the same.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from typing import TYPE_CHECKING
+
+from memcheck_cli.ledger.window import WINDOW, Window
+from memcheck_cli.log.reader import LineReader
+from memcheck_cli.log.records import Busy
+
+if TYPE_CHECKING:
+    from memcheck_cli.ledger.book import Ledger, Opening
+    from memcheck_cli.ledger.peers import Group
+    from memcheck_cli.sources import Source
+
+KEPT = 12 << 20
+"""Bytes of a stream that cannot be read twice that are kept behind the place reached."""
+
+LONGEST_RECORD = 1 << 16
+
+
+class Passed:
+    """The text of a source that was read already. A plain file is read again, of anything else the last bytes are kept.
+
+    kept: whether what was read must be handed to `keep`.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._path = source.path if not source.members else None
+        self.kept = self._path is None
+        self._blocks: deque[tuple[int, bytes]] = deque()
+        self._file: int | None = None
+
+    def keep(self, offset: int, block: bytes) -> None:
+        """A block that was read, and where it begins."""
+        blocks = self._blocks
+        blocks.append((offset, block))
+        while blocks[0][0] + len(blocks[0][1]) < offset - KEPT:
+            blocks.popleft()
+
+    def fetch(self, start: int, stop: int) -> tuple[bytes, int]:
+        """Bytes of the source from offset `start` to `stop`, as far as they can be had, and where they begin."""
+        if self._path is not None:
+            try:
+                if self._file is None:
+                    self._file = os.open(self._path, os.O_RDONLY)
+                return os.pread(self._file, max(0, stop - start), start), start
+            except OSError:
+                return b"", stop
+        blocks = [(at, block) for at, block in self._blocks if at < stop and at + len(block) > start]
+        if not blocks:
+            return b"", stop
+        first = blocks[0][0]
+        text = b"".join(block for _, block in blocks)
+        start = max(start, first)
+        return text[start - first : stop - first], start
+
+    def close(self) -> None:
+        """Let the file go."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+class Again:
+    """Takes the ledger's openings and keeps what stands before them: `window.kept`. kept: see `Passed`."""
+
+    def __init__(self, ledger: Ledger, passed: Passed) -> None:
+        self.window = Window()
+        self._ledger = ledger
+        self._passed = passed
+        self.kept = passed.kept
+        self._seen_to = 0  # the window holds what stands before this offset
+
+    def keep(self) -> None:
+        """Fill the window with what stands before the records that opened a break, and keep it."""
+        openings = self._ledger.openings
+        for opening in openings:
+            if self.window.wants(opening):
+                self._fill(opening)
+                self.window.keep([opening])
+        openings.clear()
+
+    def _fill(self, opening: Opening) -> None:
+        row = opening.row
+        since = max(0, row.offset - WINDOW)
+        if since > self._seen_to or row.offset < self._seen_to:
+            self.window.clear()
+        else:
+            since = self._seen_to
+        text, at = self._passed.fetch(since, row.offset)
+        if at > 0 and at != self._seen_to:
+            # The first line is only half there.
+            cut = text.find(b"\n") + 1
+            text, at = text[cut:], at + cut
+        reader = LineReader(line=row.line - 1 - text.count(b"\n"), offset=at)
+        for line, message in reader.feed(text):
+            self.window.add(line, message)
+        self._seen_to = row.offset
+
+    def tell_peers(self) -> None:
+        """Read the lines again in which peers were found to differ."""
+        for group in self._ledger.peers.groups.values():
+            if not group.fresh:
+                continue
+            group.fresh = False
+            for found in list(group.doubts()):
+                for sight in found.sights:
+                    if sight.row is None:
+                        self._tell(group, sight.offset, sight.line)
+
+    def _tell(self, group: Group, offset: int, number: int) -> None:
+        text, at = self._passed.fetch(offset, offset + LONGEST_RECORD)
+        if at != offset:
+            return
+        reader = LineReader(line=number - 1, offset=offset)
+        for line, message in reader.feed(text):
+            # A record in several wrapped parts has the place of its first part.
+            if isinstance(message, Busy) and message.pools and line.number == number:
+                group.tell(offset, self._ledger.row_of(line, message, message.pools[0]))
+                return
