@@ -108,7 +108,9 @@ def zipped(members: Mapping[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in members.items():
-            archive.writestr(name, data)
+            info = zipfile.ZipInfo(name)  # with a fixed time, so that equal members give equal archives
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, data)
     return buffer.getvalue()
 
 
@@ -122,3 +124,45 @@ def junit(cases: Iterable[tuple[str, str, str | None]], suite: str = "pytest") -
         written.append(f'<testcase classname={quoteattr(cls)} name={quoteattr(name)} time="1.5">{inner}</testcase>')
     head = '<?xml version="1.0" encoding="utf-8"?>'
     return f'{head}<testsuites><testsuite name="{suite}">{"".join(written)}</testsuite></testsuites>'.encode()
+
+
+def sample_run() -> dict[str, bytes]:
+    """The members of samples/ci-run.zip: two jobs, the logs of their steps, and a nested artifact."""
+    first, second = "unit-test-1-gpu (0)", "unit-test-1-gpu (1)"
+    eagle, swa = "test/registered/spec/test_eagle.py", "test/registered/attention/test_swa.py"
+    green = job(
+        [
+            *retried(eagle, sample("lost-page"), sample("healthy"), cls="TestEaglePage16", name="test_gsm8k"),
+            *file_run(
+                "test/registered/rl/test_sleep.py", sample("quiet"), cls="TestSleep", name="test_wake", index=1, last=1
+            ),
+        ],
+        green=True,
+    )
+    red = job(
+        [
+            *file_run(
+                "test/registered/core/test_abort.py", sample("lost-page"), cls="TestAbort", name="test_all", last=1
+            ),
+            *failed("test/registered/core/test_abort.py"),
+            *file_run(swa, sample("swa-lost-page"), cls="TestSwa", name="test_window", index=1, last=1),
+            *failed(swa),
+        ],
+        green=False,
+    )
+    cases = [
+        ("registered.core.test_abort.TestAbort", "test_all", "ConnectionError: the server is gone"),
+        ("registered.attention.test_swa.TestSwa", "test_window", "ConnectionError: the server is gone"),
+        ("registered.unit.test_tree.TestTree", "test_split", "AssertionError: 3 != 4"),
+        ("registered.unit.test_tree.TestTree", "test_insert", None),
+    ]
+    set_up = text(stamped(["Current runner version: '2.330.0'", "Prepare workflow directory"]))
+    return {
+        f"0_{first}.txt": set_up + text(stamped(green, 2)),
+        f"1_{second}.txt": set_up + text(stamped(red, 2)),
+        f"{first}/1_Set up job.txt": set_up,
+        f"{first}/2_Run the suite.txt": text(stamped(green, 2)),
+        f"{second}/1_Set up job.txt": set_up,
+        f"{second}/2_Run the suite.txt": text(stamped(red, 2)),
+        "test-results.zip": zipped({"junit.xml": junit(cases)}),
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 from io import BytesIO
 
@@ -34,8 +34,6 @@ from memcheck_cli.sources import Source, Unreadable
 MOST_TEXTS = 1000
 """Cases of JUnit files whose own texts are read as logs."""
 
-Progress = Callable[[str], None]
-
 
 def read_bundle(
     found: Iterable[Source | Unreadable],
@@ -46,10 +44,9 @@ def read_bundle(
     audited: Audited | None = None,
     known: Sequence[Known] = (),
     today: date,
-    progress: Progress | None = None,
 ) -> Bundle:
     """Everything that the sources say. roots: the paths that the user gave, as they are shown. today: the day on which
-    accepted fingerprints are looked at. progress: is told the name of every source before it is read."""
+    accepted fingerprints are looked at."""
     listed = list(found)
     places = places_of([one.name for one in listed], roots)
     reads: list[SourceRead] = []
@@ -58,8 +55,6 @@ def read_bundle(
         if isinstance(one, Unreadable):
             reads.append(SourceRead(one.name, place, place.kind, error=one.reason, read=False))
             continue
-        if progress is not None:
-            progress(one.name)
         if _looks_like_junit(one):
             read, cases = _read_cases(one, place, settings, scope)
             reads.append(read)

@@ -297,8 +297,8 @@ class Cutter:
         if mark.kind == "ci-file":
             return self._file(file)
         if mark.kind == "ci-passed-on-retry":
-            return self._passed_on_retry(file, _integer(values["attempt"]))
-        return self._retry(file, _integer(values["attempt"]), _integer(values["attempts"]))
+            return self._passed_on_retry(file, max(1, _integer(values["attempt"])))
+        return self._retry(file, max(1, _integer(values["attempt"])), _integer(values["attempts"]))
 
     def _file(self, file: str) -> Attempt | None:
         current = self._current

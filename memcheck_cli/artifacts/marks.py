@@ -96,7 +96,7 @@ def bare(raw: bytes) -> bytes:
 
 
 def identity(raw: bytes) -> bytes:
-    """What is the same of a line wherever it is printed: also without a test runner's progress and its sign of copies."""
+    """What is the same of a line wherever it is printed: no progress of a test runner, no sign of a copied error."""
     line = bare(raw)
     if line.startswith(b"["):
         return line

@@ -127,6 +127,9 @@ def _groups(console: Console, groups: Sequence[Group], verbose: bool) -> None:
             _indented(console, Text(safe(known_word(group.known, group.accepted), 400)), 4)
     if len(shown) < len(groups):
         console.print(f"… and {len(groups) - len(shown)} more (-v shows them)")
+    signature = next((group.fingerprint.signature for group in shown if group.fingerprint.signature), None)
+    if signature is not None:
+        _indented(console, Text(f"What that points to: memcheck explain {signature}", style="dim"))
 
 
 def _comparison(console: Console, bundle: Bundle) -> None:

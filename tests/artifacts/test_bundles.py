@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
 from bundles import bundle_of, saved, told
 from made_bundles import (
     COMMAND,
+    SAMPLES,
     begin,
     columns,
     end,
@@ -18,6 +20,7 @@ from made_bundles import (
     method,
     retried,
     sample,
+    sample_run,
     stamped,
     text,
     zipped,
@@ -507,3 +510,17 @@ def test_pytest_names_the_test_that_runs(tmp_path: Path) -> None:
         ("unit", "TestPool.test_second", None, "balanced", None, False, []),
     ]
     assert {test.file for test in bundle.tests} == {"test/test_pool.py"}
+
+
+def test_the_sample_run_is_made_of_the_samples() -> None:
+    path = SAMPLES / "ci-run.zip"
+    with zipfile.ZipFile(path) as archive:
+        assert {name: archive.read(name) for name in archive.namelist()} == sample_run()
+    bundle = bundle_of(path)
+    assert [(test.cls, test.hidden_by_retry) for test in bundle.tests if test.breaks] == [
+        ("TestEaglePage16", True),
+        ("TestAbort", False),
+        ("TestSwa", False),
+    ]
+    assert [len(group.jobs) for group in bundle.groups] == [2, 1]
+    assert [case.how for case in bundle.cases] == ["same test", "same test", None]
