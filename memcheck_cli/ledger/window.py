@@ -70,22 +70,51 @@ class Window:
 
     def __init__(self) -> None:
         self.kept: dict[SeriesKey, list[Around]] = {}
-        self._recent: deque[tuple[Line, Busy | Context]] = deque()
+        self._events: deque[Event] = deque()
+        self._all_events: list[Event] | None = None  # the same as a list, made when it is asked for
+        # Records by stream, and the streams of all of them in the order in which they came.
+        self._checks: dict[tuple[str | None, str], deque[tuple[int, Seen]]] = {}
+        self._order: deque[tuple[int, tuple[str | None, str]]] = deque()
         self._openings: dict[SeriesKey, int] = {}
 
     def add(self, line: Line, message: Message | None) -> None:
         """One more line."""
-        if not isinstance(message, Busy | Context):
+        if isinstance(message, Context):
+            head = (line.number, line.offset, line.process, line.rank, line.time)
+            text = line.text[:LONGEST_TEXT]
+            self._events.append(Event(*head, message.kind, message.values, text, message.form))
+            self._all_events = None
+        elif isinstance(message, Busy):
+            key = (line.process, line.rank)
+            checks = self._checks.get(key)
+            if checks is None:
+                checks = self._checks[key] = deque()
+            for pool in message.pools:
+                terms = tuple(pool.terms.get(name) for name in TERMS)
+                checks.append((line.offset, Seen(line.number, pool.pool, pool.total, terms)))
+                self._order.append((line.offset, key))
+        else:
             return
-        recent = self._recent
-        recent.append((line, message))
-        edge = line.offset - WINDOW
-        while recent[0][0].offset < edge:
-            recent.popleft()
+        self._forget(line.offset - WINDOW)
+
+    def _forget(self, edge: int) -> None:
+        """Drop what stands before an offset."""
+        while self._events and self._events[0].offset < edge:
+            self._events.popleft()
+            self._all_events = None
+        while self._order and self._order[0][0] < edge:
+            key = self._order.popleft()[1]
+            checks = self._checks[key]
+            checks.popleft()
+            if not checks:
+                del self._checks[key]
 
     def clear(self) -> None:
         """Forget the lines, not what was kept of them."""
-        self._recent.clear()
+        self._events.clear()
+        self._all_events = None
+        self._checks.clear()
+        self._order.clear()
 
     def wants(self, opening: Opening) -> bool:
         """Whether what stands before this record is to be kept: of a series that flaps ever more rarely."""
@@ -106,17 +135,15 @@ class Window:
 
     def _before(self, opening: Opening) -> Around:
         stream, row = opening.stream, opening.row
-        events: list[Event] = []
+        edge = row.offset - WINDOW
+        if self._all_events is None:
+            self._all_events = list(self._events)
+        # Many ranks break at once, and one list serves them all.
+        events = self._all_events
+        if events and not (edge <= events[0].offset and events[-1].offset <= row.offset):
+            events = [event for event in events if edge <= event.offset <= row.offset]
         checks: deque[Seen] = deque(maxlen=CHECKS)
-        for line, message in self._recent:
-            if line.offset > row.offset or line.offset < row.offset - WINDOW:
-                continue
-            if isinstance(message, Context):
-                text = line.text[:LONGEST_TEXT]
-                head = (line.number, line.offset, line.process, line.rank, line.time)
-                events.append(Event(*head, message.kind, message.values, text, message.form))
-            elif line.number < row.line and line.process == stream.process and line.rank == stream.rank:
-                for pool in message.pools:
-                    terms = tuple(pool.terms.get(name) for name in TERMS)
-                    checks.append(Seen(line.number, pool.pool, pool.total, terms))
+        for offset, seen in self._checks.get((stream.process, stream.rank), ()):
+            if seen.line < row.line and edge <= offset <= row.offset:
+                checks.append(seen)
         return Around(row.line, events, list(checks))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from memcheck_cli.forensics.around import Nearby, Surroundings
-from memcheck_cli.forensics.evidence import Evidence
-from memcheck_cli.forensics.explanation import Explanation
-from memcheck_cli.forensics.moves import Moves
-from memcheck_cli.forensics.signatures import Fact, Hit, Signature
-from memcheck_cli.ledger.window import Event
+if TYPE_CHECKING:
+    from memcheck_cli.forensics.around import Nearby, Surroundings
+    from memcheck_cli.forensics.evidence import Evidence
+    from memcheck_cli.forensics.explanation import Explanation
+    from memcheck_cli.forensics.moves import Moves
+    from memcheck_cli.forensics.signatures import Fact, Hit, Signature
+    from memcheck_cli.ledger.window import Event
 
 
 def signatures_data(explanation: Explanation | None) -> list[dict[str, Any]]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
-from memcheck_cli.forensics.analysis import Analysis
-from memcheck_cli.forensics.around import Batch, Nearby, Surroundings
-from memcheck_cli.forensics.evidence import Evidence
 from memcheck_cli.forensics.growth import SINGLE, spelled
-from memcheck_cli.forensics.signatures import Fact, Hit
 from memcheck_cli.render.safe import safe
+
+if TYPE_CHECKING:
+    from memcheck_cli.forensics.analysis import Analysis
+    from memcheck_cli.forensics.around import Batch, Nearby, Surroundings
+    from memcheck_cli.forensics.evidence import Evidence
+    from memcheck_cli.forensics.signatures import Fact, Hit
 
 WIDTH = 80
 SHOWN_FACTS = 4

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -147,3 +149,16 @@ def test_strongest_first() -> None:
 def test_assertion_without_record() -> None:
     analysis = explained([args(), prefill(), *assertion("full", 4096, 4000, 0, 0, 0, 80)])
     assert hits(analysis) == ["page-dropped"]
+
+
+@pytest.mark.parametrize("form", ["json", "terminal"])
+def test_a_healthy_log_loads_no_signature(form: str) -> None:
+    code = (
+        "import sys; from memcheck_cli.cli.analyze import command; "
+        f"command.main(sys.argv[1:] + ['--format', {form!r}], standalone_mode=False); "
+        "print([name for name in sys.modules if 'signatures.' in name or name in ('numpy', 'pandas')], file=sys.stderr)"
+    )
+    log = str(LOGS / "l2-clean-full.log")
+    done = subprocess.run([sys.executable, "-c", code, log], capture_output=True, text=True, check=True)
+    assert "alanced" in done.stdout or "BALANCED" in done.stdout
+    assert done.stderr.strip() == "[]"
