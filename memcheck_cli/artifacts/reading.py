@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from memcheck_cli.artifacts.attempts import Attempt
-from memcheck_cli.artifacts.cutting import Cutter, JobLog
+from memcheck_cli.artifacts.cutting import Cutter
 from memcheck_cli.artifacts.fingerprints import fingerprint_of
+from memcheck_cli.artifacts.jobs import JobLog
 from memcheck_cli.artifacts.model import Seen
 from memcheck_cli.artifacts.places import Place
 from memcheck_cli.errors import UnreadableError

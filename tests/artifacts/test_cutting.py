@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_bundles import COMMAND, begin, columns, end, failed, method, sample, stamped, text
 
-from memcheck_cli.artifacts import cutting
+from memcheck_cli.artifacts import cutting, following
 from memcheck_cli.artifacts.cutting import Cutter
 from memcheck_cli.errors import UnreadableError
 from memcheck_cli.sources import Source
@@ -127,14 +127,14 @@ def test_a_line_that_is_too_long_goes_by(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_only_so_many_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cutting, "MOST_ATTEMPTS", 3)
+    monkeypatch.setattr(following, "MOST_ATTEMPTS", 3)
     data = text([line for number in range(9) for line in begin(f"test_{number}.py", number, 9)])
     texts, attempts, _ = cut(data, 1 << 20)
     assert len(attempts) == 3 and b"".join(texts) == data
 
 
 def test_only_so_many_marks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cutting, "MOST_MARKS", 5)
+    monkeypatch.setattr(following, "MOST_MARKS", 5)
     data = text([method("TestA", f"test_{number}") for number in range(50)])
     _, (attempt,), _ = cut(data, 1 << 20)
     assert len(attempt["methods"]) == 5
