@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from memcheck_cli.ledger import Ledger, Page, Row, Segment, Series, Stream
+from memcheck_cli.ledger.rows import could_go_on
 from memcheck_cli.log.records import Value
 
 SLOT_POOLS = ("req", "mamba")
@@ -249,17 +250,26 @@ class _Judge:
             return False
         if self.explained(series, check):
             return True
+        sure: list[Segment] = []
+        doubtful: list[Segment] = []
+        for segment in series.segments:
+            may_go_on = segment.status == "cut" and could_go_on(segment.first, self.delta(segment, series, total))
+            (doubtful if may_go_on else sure).append(segment)
+        if doubtful:
+            count = sum(segment.count for segment in doubtful)
+            reason = "this line may end" if count == 1 else f"this line, and {count - 1} more, may end"
+            reason += " within a number: more digits could balance it"
+            self.out.undetermined.append(self.item(series.pool, doubtful[0].first.line, reason))
+            self.out.decided -= count
         broken = [
-            segment
-            for segment in series.segments
-            if self.breaks(series, segment, self.delta(segment, series, total), check)
+            segment for segment in sure if self.breaks(series, segment, self.delta(segment, series, total), check)
         ]
         records = sum(segment.count for segment in broken)
         records += sum(
             count
             for (balance, status), count in series.dropped.items()
             if status == "reported"
-            or (status != "tolerated" and (balance - (total or 0) if series.open_total else balance))
+            or (status not in ("tolerated", "cut") and (balance - (total or 0) if series.open_total else balance))
         )
         self.out.decided += series.records
         if not broken:
@@ -270,11 +280,9 @@ class _Judge:
         found.total_from = total_from
         found.witness, found.gap = self.witness(series, first, total, check)
         found.series_breaks = records
-        found.last_delta = self.delta(series.segments[-1], series, total)
-        found.steps = [
-            (s.first, self.delta(s, series, total)) for s in series.segments if s.first.line >= first.first.line
-        ]
-        found.last = series.segments[-1].last
+        found.last_delta = self.delta(sure[-1], series, total)
+        found.steps = [(s.first, self.delta(s, series, total)) for s in sure if s.first.line >= first.first.line]
+        found.last = sure[-1].last
         found.asserted = self.asserted_line(series.pool, found)
         if check == "busy" and first.first.iteration is not None:
             found.from_end = first.first.iteration - self.stream.checks
@@ -337,11 +345,6 @@ class _Judge:
         if segment.status == "tolerated" or delta == 0:
             return False
         row = segment.first
-        if segment.last.cut and segment.count == 1 and _digits_could_balance(row, delta):
-            self.out.undetermined.append(
-                self.item(series.pool, row.line, "the log ends inside this line: more digits could balance it")
-            )
-            return False
         if delta < 0 and "session_unprinted" in row.marks and not self.sessions_summed_or_off():
             return self.unprinted(series, segment, delta)
         return True
@@ -488,13 +491,3 @@ class _Judge:
             witness=page.witness,
             from_end=None if page.iteration is None else page.iteration - self.stream.checks,
         )
-
-
-def _digits_could_balance(row: Row, delta: int) -> bool:
-    """Whether more digits at the end of the last printed term could make the sum right."""
-    printed = [value for value in row.terms if value is not None]
-    if not printed or delta >= 0:
-        return False
-    last = printed[-1]
-    wanted = str(last - delta)
-    return last >= 0 and len(wanted) > len(str(last)) and wanted.startswith(str(last))

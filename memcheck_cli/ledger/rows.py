@@ -65,7 +65,7 @@ class Segment:
 
     def __init__(self, balance: int, status: str, row: Row) -> None:
         self.balance = balance
-        self.status = status  # "", "tolerated" or "reported"
+        self.status = status  # "", "tolerated", "reported" or "cut" (its rows may be cut in their last number)
         self.first = row
         self.last = row
         self.count = 1
@@ -126,6 +126,8 @@ class Series:
                 if value is not None and not 0 <= value <= total:
                     self.saw_odd_term(row, name, value, total)
         status = "" if not marks else _status(marks)
+        if row.cut and not status and (total is None or could_go_on(row, balance)):
+            return self.extend(balance, "cut", row, row, 1)
         if (balance and status != "tolerated") or status == "reported":
             self.unbalanced += 1
         if row.extra or self.combinations is not None:
@@ -150,7 +152,7 @@ class Series:
             gone = segments.pop(self.LIMIT // 2)
             key = (gone.balance, gone.status)
             self.dropped[key] = self.dropped.get(key, 0) + gone.count
-        return balance != 0 or status == "reported"
+        return (balance != 0 and status != "cut") or status == "reported"
 
     def saw_total(self, row: Row, total: int) -> None:
         """A record with another total than the ones before."""
@@ -213,6 +215,16 @@ def extra_numbers(row: Row) -> dict[str, int]:
         for name, value in (row.extra or {}).items()
         if isinstance(value, int) and not isinstance(value, bool) and name not in NO_SLOTS
     }
+
+
+def could_go_on(row: Row, delta: int) -> bool:
+    """Whether more digits at the end of the last printed term could make the sum right."""
+    printed = [value for value in row.terms if value is not None]
+    if not printed or delta >= 0:
+        return False
+    last = printed[-1]
+    wanted = str(last - delta)
+    return last >= 0 and len(wanted) > len(str(last)) and wanted.startswith(str(last))
 
 
 def closes(row: Row) -> bool:

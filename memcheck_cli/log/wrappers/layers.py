@@ -81,7 +81,9 @@ class Layers:
         if BRACKET.match(text) or LIKELY.match(text):
             return True
         # Another wrapper within is worth looking for only where it may hold a prefix, a record or a report.
-        if self._depth >= MAX_DEPTH or not ("]" in text[:_SPAN] or text[:1] == "{" or "etected!" in text):
+        if self._depth >= MAX_DEPTH or not (
+            "]" in text[:_SPAN] or text[:1] == "{" or "etected!" in text or "()=" in text[:_SPAN]
+        ):
             return False
         self._depth += 1
         try:

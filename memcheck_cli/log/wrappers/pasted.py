@@ -28,19 +28,23 @@ MAX_SET_PIECES = 20_000
 _TAG = re.compile(
     r"(?:(?:\w{1,40}\.){0,8}\w{0,60}(?:Error|Exception|Warning): (?:Warning: )?|Scheduler [A-Z\d _]{0,80}crashed: )?"
     r"(?:(\[Mem Check \([A-Z/]{1,20}\)\])|([\w -]{1,60} leak detected!)|((?:[A-Za-z]{1,20} ){0,2}Mem Leak Detected!)"
-    r"|(server_args=)|(?=\[[a-z][\w-]{0,40}\](?: |\Z)|(?:self\.|full_|swa_|mamba_)[\w.]{1,80}(?:\(\))?=))",
+    r"|(server_args=)|(KV (?:double free|page use-after-free): )|(Scheduler hit an )"
+    r"|(?=\[[a-z][\w-]{0,40}\](?: |\Z)|(?:self\.|full_|swa_|mamba_)[\w.]{1,80}(?:\(\))?=))",
     re.ASCII,
 )
 _HEADS = (
     "[Mem Check (BUSY)]",
     "server_args=",
+    "Scheduler hit an ",
     *(
         f"{error}{pool} memory leak detected!"
         for error in ("", "ValueError: ")
         for pool in ("pool", "token_to_kv_pool_allocator", "req_to_token_pool")
     ),
     *(f"AssertionError: {pool}Mem Leak Detected!" for pool in ("", "Full Pool ", "SWA Pool ")),
+    *(f"{error}KV {report}: " for error in ("", "ValueError: ") for report in ("double free", "page use-after-free")),
 )
+_LONGEST_HEAD = max(map(len, _HEADS))
 _STARTS = frozenset(head[:4] for head in (*_HEADS, "self.", "full_", "swa_", "mamba_"))
 _LABEL = re.compile(r"\[[A-Za-z][\w-]{0,40}\](?: |\Z)", re.ASCII)
 _OPEN_LABEL = re.compile(r"\[[A-Za-z]?[\w-]{0,40}\Z", re.ASCII)
@@ -60,6 +64,9 @@ _POOLS = " | ".join(
     f" + {pool}_session_held=0) = 0"
     for pool in ("full", "swa")
 )
+_PAGES = ("sub-pool 0 has 0 duplicate pages.", "0 owner page refs are in the free pool, sample pages=[0].")
+_CRASH = "exception: Traceback (most recent call last):"
+_LIST = re.compile(r"\[0(?:, ?0)*+(?:, ?\Z)?", re.ASCII)
 _CUT_WORDS = frozenset(word[:size] for word in ("True", "False", "None") for size in range(1, len(word)))
 _IDS = re.compile(r"[\d, ]++", re.ASCII)
 _GOES_ON = re.compile(r"\d{1,18}(?:\s*\Z|, )|, [A-Za-z_]", re.ASCII)
@@ -118,7 +125,7 @@ def _without_tail(text: str) -> tuple[str, bool]:
 
 
 def shape(text: str, tag: str) -> int:
-    """How the text behind a tag (`busy`, `idle`, `assertion`, `pool`) stands to the checker's grammar.
+    """How the text behind a tag stands to the checker's grammar: `busy`, `idle`, `assertion`, `pool`, `pages`, `crash`.
 
     WRONG: it is not the front of any text of the checker. OPEN: something is missing at its end. IN_SET: the same,
     within a set or list of ids. COMPLETE: nothing need follow.
@@ -132,9 +139,14 @@ def shape(text: str, tag: str) -> int:
 
 
 def _shape(text: str, tag: str) -> int:
+    if tag == "pages":
+        plain = _LIST.sub("[0", _NUMBER.sub("0", text))
+        return COMPLETE if plain in _PAGES else OPEN if any(page.startswith(plain) for page in _PAGES) else WRONG
     if text.startswith("full: (") or "full: (".startswith(text):
         plain = _NUMBER.sub("0", text)
         return COMPLETE if plain == _POOLS else OPEN if _POOLS.startswith(plain) else WRONG
+    if tag == "crash":
+        return COMPLETE if text == _CRASH else OPEN if _CRASH.startswith(text) else WRONG
     labelled = False
     label = _LABEL.match(text)
     if label:
@@ -162,7 +174,8 @@ def _balance(text: str) -> int:
 
 
 def _kind(found: re.Match[str]) -> str:
-    return "busy" if found[1] else "idle" if found[2] else "assertion" if found[3] else found[4] or "pool"
+    kinds = ("busy", "idle", "assertion", "server_args=", "pages", "crash")
+    return kinds[found.lastindex - 1] if found.lastindex else "pool"
 
 
 def _worth_reading(text: str) -> bool:
@@ -173,7 +186,7 @@ def _worth_reading(text: str) -> bool:
 def _in_head(message: str, prefixed: bool) -> bool:
     """Whether a message stops within a tag."""
     message = message.rstrip()
-    return (0 if prefixed else 2) < len(message) < 50 and any(
+    return (0 if prefixed else 2) < len(message) < _LONGEST_HEAD and any(
         head.startswith(message) and head != message for head in _HEADS
     )
 
@@ -218,7 +231,7 @@ class Joiner:
             if self._done:
                 done = self._apart() if next_one and length > self._lengths[0] else self.release()
             elif next_one and (loose or line.process == self._lines[0].process) and self._goes_on(line, length):
-                if line.whole and self._unfinished(line, length):
+                if line.whole and self._unfinished(line, length, digit_follows):
                     return []
                 # Of a line cut in its words the next one still has to show that lines are no longer than this.
                 self._done = self._hard and line.whole
@@ -226,7 +239,7 @@ class Joiner:
             else:
                 if next_one and self._state == COMPLETE and _GOES_ON.match(line.text):
                     # Its last number may go on there, or not.
-                    self._lines[0].whole = False
+                    self._lines[-1].whole = False
                 done = self._apart() if self._hard else self.release()
         if not self._waits_for(line, length, digit_follows):
             done.append(line)
@@ -310,10 +323,12 @@ class Joiner:
         self._hard = self._done = False
         return True
 
-    def _unfinished(self, line: Unwrapped, length: int) -> bool:
+    def _unfinished(self, line: Unwrapped, length: int, digit_follows: bool) -> bool:
         if self._tag == "server_args=":
             return self._arguments_open()
-        return self._state != COMPLETE or self._at_edge(line.text, length)
+        if self._state != COMPLETE or self._at_edge(line.text, length):
+            return True
+        return digit_follows and line.text[-1:].isdigit() and len(set(self._lengths)) == 1
 
     def _took(self, line: Unwrapped, length: int) -> bool:
         self._lines.append(line)
@@ -337,7 +352,7 @@ class Joiner:
             return False
         front = "".join(self._chunks)
         tag_alone = len(front) == self._tag_end
-        own = self._blank or (self._tag == "idle" and rest[0] == "[")
+        own = rest[0] == "[" if self._tag == "idle" else self._blank and self._tag in ("busy", _IN_HEAD)
         if tag_alone and own and not rest.startswith("[full]") and self._lengths[-1] != self.width:
             # A model without a full pool: the tag and a blank are its whole text, and the next line is its own.
             return False
@@ -350,7 +365,8 @@ class Joiner:
         else:
             return False
         if not between:
-            if not self._cut_at_width(length) or (self._state == COMPLETE and self._lengths[-1] != self.width):
+            certain = len(self._lengths) > 1 or self._lengths[-1] == self.width
+            if not self._cut_at_width(length) or (self._state == COMPLETE and not certain):
                 return False
             self._hard = self._hard or self._lengths[-1] != self.width
         self._chunks = [joined]

@@ -5,6 +5,9 @@ from __future__ import annotations
 _CAREFUL_ENDS = frozenset("\r \t\xa0])M`")
 """Last characters behind which padding, a line end or a collector's tail may stand."""
 
+_OTHER_REPORTS = ("KV ", "Sch")
+"""First characters of page reports and of a crash, which have ends that may have been wrapped."""
+
 _LONGEST_TAG = 50
 """A message shorter than this may be a tag that was broken in its middle."""
 
@@ -26,6 +29,7 @@ def plain(text: str, width: int) -> int:
     if (
         len(text) - at < _LONGEST_TAG
         or text[at + 2] in "[("
+        or text[at + 2 : at + 5] in _OTHER_REPORTS
         or text[-1] in _CAREFUL_ENDS
         or "etected!" in text
         or "server_args=" in text
