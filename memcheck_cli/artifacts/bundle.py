@@ -7,7 +7,8 @@ from datetime import date
 from io import BytesIO
 
 from memcheck_cli.artifacts.attempts import FAILED, PASSED, Method
-from memcheck_cli.artifacts.joining import explained, settle_ends
+from memcheck_cli.artifacts.jobs import JobLog
+from memcheck_cli.artifacts.joining import Explainer, settle_ends
 from memcheck_cli.artifacts.junit_files import HEAD, JUnitCase, is_junit, read_junit
 from memcheck_cli.artifacts.model import (
     BALANCED,
@@ -21,7 +22,7 @@ from memcheck_cli.artifacts.model import (
     SourceNote,
     Test,
 )
-from memcheck_cli.artifacts.places import FILE, Place, places_of, same_job
+from memcheck_cli.artifacts.places import FILE, Place, job_key, places_of
 from memcheck_cli.artifacts.reading import SourceRead, read_log
 from memcheck_cli.artifacts.repeats import JUNIT, Kept, without_repeats
 from memcheck_cli.artifacts.rows import rows_of
@@ -70,11 +71,13 @@ def read_bundle(
     explain_silence(tests, audited)
     tests.sort(key=_order)
     bundle = Bundle(BALANCED, "", tests, _groups(tests), [], _notes(reads, kept, tests, repeats), list(known), today)
+    explainer = Explainer(tests)
+    cases_of = {read.name: sum(case.status != "suite" for case in cases) for read, cases in junit}
+    bundle.junit_cases = sum(cases_of.values())
     for read, cases in junit:
-        bundle.junit_cases += sum(case.status != "suite" for case in cases)
-        bundle.cases += explained(tests, read.name, read.place.job, cases)
+        bundle.cases += explainer.explained(read.name, read.place.job, cases)
     for note in bundle.sources:
-        note.cases = sum(case.status != "suite" for read, cases in junit for case in cases if read.name == note.name)
+        note.cases = cases_of.get(note.name, 0)
     accept(bundle, known)
     return bundle
 
@@ -156,7 +159,7 @@ def _settle_retries(tests: Sequence[Test]) -> None:
     """Which broken attempts are hidden: a later attempt of the same file in the same job passed."""
     passed: dict[tuple[str | None, str], int] = {}
     for test in tests:
-        if test.file is not None and test.ended == PASSED and test.attempt is not None:
+        if test.file is not None and test.file_ended == PASSED and test.attempt is not None:
             key = (test.job, test.file)
             passed[key] = max(passed.get(key, 0), test.attempt)
     for test in tests:
@@ -165,31 +168,36 @@ def _settle_retries(tests: Sequence[Test]) -> None:
 
 
 def _settle_jobs(tests: Sequence[Test], reads: Sequence[SourceRead]) -> None:
-    """How the job of each test ended."""
+    """How the job of each test ended. Tests without a job are one job for each source."""
+    logs: dict[tuple[str | None, str | None], list[JobLog]] = {}
+    for read in reads:
+        for job, log in read.jobs.items():
+            logs.setdefault(_job_of(job, read.name), []).append(log)
+    of_job: dict[tuple[str | None, str | None], list[Test]] = {}
     for test in tests:
-        test.job_ended = None
-    jobs = {(test.job, None if test.job is not None else test.source) for test in tests}
-    for job, source in jobs:
-        own = [test for test in tests if test.job == job and (source is None or test.source == source)]
-        results = [
-            result
-            for read in reads
-            if source is None or read.name == source
-            for name, result in read.jobs.items()
-            if same_job(name, job)
-        ]
-        last: dict[str, int] = {}
-        for test in own:
-            if test.file is not None:
-                last[test.file] = max(last.get(test.file, 0), test.attempt or 0)
-        ends = [test.ended for test in own if test.file is None or (test.attempt or 0) == last[test.file]]
-        ended = None
-        if any(result.failed for result in results) or FAILED in ends:
-            ended = FAILED
-        elif any(result.passed for result in results) or (ends and all(end == PASSED for end in ends)):
-            ended = PASSED
+        of_job.setdefault(_job_of(test.job, test.source), []).append(test)
+    for key, own in of_job.items():
+        ended = _job_end(own, logs.get(key, []))
         for test in own:
             test.job_ended = ended
+
+
+def _job_of(job: str | None, source: str) -> tuple[str | None, str | None]:
+    return (job_key(job), None) if job is not None else (None, source)
+
+
+def _job_end(tests: Sequence[Test], logs: Sequence[JobLog]) -> str | None:
+    """How a job ended: by its own word, else by the last attempts of its files."""
+    last: dict[str, int] = {}
+    for test in tests:
+        if test.file is not None:
+            last[test.file] = max(last.get(test.file, 0), test.attempt or 0)
+    ends = [test.ended for test in tests if test.file is None or (test.attempt or 0) == last[test.file]]
+    if any(log.failed for log in logs) or FAILED in ends:
+        return FAILED
+    if any(log.passed for log in logs) or (ends and all(end == PASSED for end in ends)):
+        return PASSED
+    return None
 
 
 def _order(test: Test) -> int:

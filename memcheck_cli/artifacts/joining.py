@@ -37,62 +37,80 @@ def _of_job(tests: list[Test], job: str | None) -> list[Test]:
     return tests if len({test.job for test in tests}) == 1 else []
 
 
-def explained(tests: Sequence[Test], source: str, job: str | None, cases: Sequence[JUnitCase]) -> list[Case]:
-    """The failing cases of a JUnit file, each with the break that explains it."""
-    broken = [test for test in tests if test.verdict == BROKEN]
-    failing = []
-    for case in cases:
-        if case.status not in ("failed", "error"):
-            continue
-        one = Case(source, job, case.suite, case.file, case.cls, case.method, case.status, case.message)
-        found = _explanation(one, case, broken)
-        if found is not None:
-            one.test, one.seen, one.how = found
-        failing.append(one)
-    return failing
+class Explainer:
+    """Finds the break that explains a failing case among the tests of a bundle."""
+
+    def __init__(self, tests: Sequence[Test]) -> None:
+        self._broken = [test for test in tests if test.verdict == BROKEN]
+        self._of_test: dict[tuple[str | None, str | None], list[Test]] = {}
+        self._of_class: dict[str | None, list[Test]] = {}
+        self._of_file: dict[str | None, list[Test]] = {}
+        self._of_number: dict[int, list[tuple[int, frozenset[int], Test, Seen]]] = {}
+        for place, test in enumerate(self._broken):
+            self._of_test.setdefault((test.cls, test.method), []).append(test)
+            self._of_class.setdefault(test.cls, []).append(test)
+            self._of_file.setdefault(short_file(test.file), []).append(test)
+            for seen in test.breaks:
+                numbers = _numbers_of(seen)
+                if len(numbers) > 1:
+                    self._of_number.setdefault(max(numbers), []).append((place, numbers, test, seen))
+
+    def explained(self, source: str, job: str | None, cases: Sequence[JUnitCase]) -> list[Case]:
+        """The failing cases of a JUnit file, each with the break that explains it."""
+        failing = []
+        for case in cases:
+            if case.status in ("failed", "error"):
+                one = Case(source, job, case.suite, case.file, case.cls, case.method, case.status, case.message)
+                found = self._explanation(job, case)
+                if found is not None:
+                    one.test, one.seen, one.how = found
+                failing.append(one)
+        return failing
+
+    def _explanation(self, job: str | None, case: JUnitCase) -> tuple[Test, Seen, str] | None:
+        own = _fitting(self._of_test.get((case.cls, case.method), []), job, case)
+        if own is not None:
+            return own, own.breaks[0], "same test"
+        repeated = self._repeated(job, case.message)
+        if repeated is not None:
+            return (*repeated, "same numbers")
+        if case.cls is not None:
+            near = _fitting(self._of_class.get(case.cls, []), job, case)
+            if near is not None:
+                return near, near.breaks[0], "same class"
+        if case.file is not None:
+            near = _fitting(self._of_file.get(short_file(case.file), []), job, case)
+            if near is not None:
+                return near, near.breaks[0], "same file"
+        of_job = _of_job(self._broken, job)
+        nameless = bool(of_job) and all(test.method is None for test in of_job)  # else the logs say which tests broke
+        if nameless and len({seen.fingerprint for test in of_job for seen in test.breaks}) == 1:
+            return of_job[0], of_job[0].breaks[0], "only break of the job"
+        return None
+
+    def _repeated(self, job: str | None, message: str) -> tuple[Test, Seen] | None:
+        """The break whose numbers a failure's text repeats, best one of its own job."""
+        printed = {abs(int(number)) for number in _NUMBER.findall(message)}
+        found = [entry for number in printed for entry in self._of_number.get(number, ()) if entry[1] <= printed]
+        here = [entry for entry in found if same_job(entry[2].job, job)]
+        best = min(here or found, key=lambda entry: entry[0], default=None)
+        return None if best is None else (best[2], best[3])
 
 
-def _explanation(one: Case, case: JUnitCase, broken: Sequence[Test]) -> tuple[Test, Seen, str] | None:
-    own = _of_job([test for test in broken if _same_test(test, case)], one.job)
-    if own:
-        return own[-1], own[-1].breaks[0], "same test"
-    repeated = [(test, seen) for test in broken for seen in test.breaks if _repeats(case.message, seen)]
-    if repeated:
-        here = [pair for pair in repeated if same_job(pair[0].job, one.job)]
-        test, seen = (here or repeated)[0]
-        return test, seen, "same numbers"
-    for how, same in (("same class", _same_class), ("same file", _same_file)):
-        near = _of_job([test for test in broken if same(test, case)], one.job)
-        if near:
-            return near[-1], near[-1].breaks[0], how
-    of_job = _of_job(list(broken), one.job)
-    nameless = bool(of_job) and all(test.method is None for test in of_job)  # else the logs say which tests broke
-    if nameless and len({seen.fingerprint for test in of_job for seen in test.breaks}) == 1:
-        return of_job[0], of_job[0].breaks[0], "only break of the job"
-    return None
+def _numbers_of(seen: Seen) -> frozenset[int]:
+    """The numbers that the server prints with a break, without signs and zeros; none where it prints no sum."""
+    found = seen.found
+    if found.delta is None:
+        return frozenset()
+    return frozenset(abs(value) for value in (*found.row.named_terms().values(), found.total or 0) if value)
 
 
-def _same_test(test: Test, case: JUnitCase) -> bool:
-    return test.method == case.method and test.cls == case.cls and _files_fit(test, case)
-
-
-def _same_class(test: Test, case: JUnitCase) -> bool:
-    return test.cls is not None and test.cls == case.cls and _files_fit(test, case)
-
-
-def _same_file(test: Test, case: JUnitCase) -> bool:
-    return test.file is not None and short_file(test.file) == short_file(case.file)
+def _fitting(tests: list[Test], job: str | None, case: JUnitCase) -> Test | None:
+    """The last of the tests that may be meant."""
+    fitting = _of_job([test for test in tests if _files_fit(test, case)], job)
+    return fitting[-1] if fitting else None
 
 
 def _files_fit(test: Test, case: JUnitCase) -> bool:
     """Whether the files may be the same. Of a module's name nobody knows where its directory begins."""
     return test.file is None or case.file is None or short_file(test.file) == short_file(case.file)
-
-
-def _repeats(message: str, seen: Seen) -> bool:
-    """Whether a failure's text repeats the numbers of a break."""
-    found = seen.found
-    wanted = {abs(value) for value in [*found.row.named_terms().values(), found.total or 0] if value}
-    if len(wanted) < 2 or found.delta is None:
-        return False
-    return wanted <= {abs(int(number)) for number in _NUMBER.findall(message)}

@@ -70,9 +70,10 @@ class Test:
     """One attempt of one test.
 
     source, line: where it begins. file, cls, method: as the marks name them. verdict: see above; reason: one sentence,
-    None where the breaks say it. ended, job_ended: `passed`, `failed`, None. hidden_by_retry: it is broken and a later
-    attempt of its file passed. checker_lines: lines of the checker in it. level, level_line: the busy level that the
-    log gives the variable, and where.
+    None where the breaks say it. ended, file_ended, job_ended: how this test, its attempt of the whole file and its job
+    ended: `passed`, `failed`, None. hidden_by_retry: it is broken and a later attempt of its file passed.
+    checker_lines: lines of the checker in it. level, level_line: the busy level that the log gives the variable, and
+    where.
     """
 
     __test__ = False
@@ -89,6 +90,7 @@ class Test:
     verdict: str = UNCHECKED
     reason: str | None = None
     ended: str | None = None
+    file_ended: str | None = None
     job_ended: str | None = None
     hidden_by_retry: bool = False
     checker_lines: int = 0

@@ -41,7 +41,7 @@ def rows_of(read: AttemptRead) -> list[Test]:
         test_of(NOBODY)
     _servers(read, owners, tests)
     for key, test in tests.items():
-        test.ended = _ended(attempt, key)
+        test.ended, test.file_ended = _ended(attempt, key), attempt.result
         _judge(read, test, alone=len(tests) == 1)
     return sorted(tests.values(), key=lambda test: test.line)
 

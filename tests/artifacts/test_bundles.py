@@ -348,6 +348,23 @@ def test_a_retry_that_fails_hides_nothing(tmp_path: Path) -> None:
     assert [seen.found.pool for test in (first, second) for seen in test.breaks] == ["full", "swa"]
 
 
+def test_a_method_that_passes_in_a_retry_that_fails_hides_nothing(tmp_path: Path) -> None:
+    second = [
+        *begin(FILE),
+        COMMAND,
+        *HEALTHY[:8],
+        method("TestPool", "test_decode"),
+        *HEALTHY[8:],
+        method("TestPool", "test_other"),
+        "FAIL: test_other (__main__.TestPool.test_other)",
+        *end(FILE),
+    ]
+    lines = [*file_run(FILE, LOST), f"[CI Retry] Attempt 2/2 for {FILE}", *second, *failed(FILE)]
+    first, again, other = bundle_of(one_job(tmp_path, lines)).tests
+    assert (first.ended, again.ended, other.ended) == ("failed", "passed", "failed")
+    assert not first.hidden_by_retry
+
+
 def test_a_retry_of_another_file_hides_nothing(tmp_path: Path) -> None:
     lines = [
         *file_run("test_a.py", LOST, last=1),
