@@ -164,9 +164,15 @@ class Group:
         followers = self._followers
         return len(self.members) == len(followers) + 1 > 1 and all(f.settled for f in followers.values())
 
-    def reopen(self) -> None:
-        """A member joined: there is something to find again."""
-        self._over = False
+    def join(self, member: Member) -> None:
+        """One more member: there is something to find again, from here on if all before were settled."""
+        if member in self.members:
+            return
+        self.compare()
+        if self._over:
+            self._trails.clear()
+            self._over = False
+        self.members[member] = None
 
     def add(self, member: Member, pool: str, row: Row) -> None:
         """One busy record of a member, read by itself."""
@@ -214,18 +220,14 @@ class Group:
         for member, follower in self._followers.items():
             if follower.settled:
                 continue
-            for pool, trail in follower.trails.items():
-                mine = self._trails.get(pool)
-                if mine is None or not len(trail):
-                    continue
-                if follower.doubt is not None:
-                    if follower.doubt.pool == pool:
-                        self._watch(follower, mine, trail)
-                        trail.sights, trail.columns = [], None
-                elif mine.columns is None and trail.columns is None:
-                    self._compare_rows(member, follower, pool, mine, trail)
-                else:
-                    self._compare_columns(member, follower, pool, mine, trail)
+            if follower.doubt is None:
+                self._compare(member, follower)
+            else:
+                pool = follower.doubt.pool
+                mine, trail = self._trails.get(pool), follower.trails.get(pool)
+                self._watch(follower, mine or _Trail(), trail or _Trail())
+                if trail is not None:
+                    trail.sights, trail.columns = [], None
             if follower.doubt is not None and all(len(rows) > 2 * CONFIRM for rows in follower.newer):
                 self._settle(follower)
         before = self._newest - REACH
@@ -235,20 +237,50 @@ class Group:
             for trail in follower.trails.values():
                 trail.forget(before)
 
-    def _compare_rows(self, member: Member, follower: _Follower, pool: str, mine: _Trail, trail: _Trail) -> None:
+    def _compare(self, member: Member, follower: _Follower) -> None:
+        """Compare the records that wait. Of all differences the one counts that could be seen first in the log, so that
+        it does not matter after how many lines this is done."""
+        found: list[tuple[int, str, Sight, Sight]] = []
+        for pool, trail in follower.trails.items():
+            mine = self._trails.get(pool)
+            if mine is None or not len(trail):
+                continue
+            if mine.columns is None and trail.columns is None:
+                pair = self._compare_rows(mine, trail)
+            else:
+                pair = self._compare_columns(mine, trail)
+            if pair is not None:
+                found.append((max(pair[0].offset, pair[1].offset), pool, *pair))
+        if not found:
+            return
+        _, pool, first, sight = min(found, key=lambda item: item[:2])
+        assert self.first is not None
+        self.fresh = True
+        follower.doubt = Divergence(pool, sight.iteration, (self.first, member), (first, sight))
+        follower.newer = ({}, {})
+        trail = follower.trails[pool]
+        self._watch(follower, self._trails[pool], trail)
+        trail.sights, trail.columns = [], None
+
+    @staticmethod
+    def _compare_rows(mine: _Trail, trail: _Trail) -> tuple[Sight, Sight] | None:
+        """The first pair that differs; what was compared and is equal goes, unless there is one."""
         known = {sight.iteration: sight for sight in mine.sights}
         waiting: list[Sight] = []
-        for at, sight in enumerate(trail.sights):
+        wrong: list[tuple[Sight, Sight]] = []
+        for sight in trail.sights:
             first = known.get(sight.iteration)
             if first is None or abs(first.offset - sight.offset) > REACH:
                 waiting.append(sight)
             elif first.digest != sight.digest:
-                self._doubt(member, follower, pool, first, sight, mine, trail.sights[at:])
-                trail.sights = []
-                return
+                wrong.append((first, sight))
+        if wrong:
+            return min(wrong, key=lambda pair: max(pair[0].offset, pair[1].offset))
         trail.sights = waiting
+        return None
 
-    def _compare_columns(self, member: Member, follower: _Follower, pool: str, mine: _Trail, trail: _Trail) -> None:
+    @staticmethod
+    def _compare_columns(mine: _Trail, trail: _Trail) -> tuple[Sight, Sight] | None:
         import numpy as np
 
         ours, theirs = mine.as_columns(), trail.as_columns()
@@ -257,33 +289,19 @@ class Group:
         place[~found] = 0
         found &= ours[0][place] == theirs[0]
         found &= np.abs(ours[2][place] - theirs[2]) <= REACH
-        wrong = found & (ours[1][place] != theirs[1])
-        if wrong.any():
-            at = int(wrong.argmax())
-            sights = list(trail.all_sights())
-            first = next(s for s in mine.all_sights() if s.iteration == sights[at].iteration)
-            self._doubt(member, follower, pool, first, sights[at], mine, sights[at:])
-            trail.sights, trail.columns = [], None
-            return
+        wrong = (found & (ours[1][place] != theirs[1])).nonzero()[0]
+        if len(wrong):
+            seen = np.maximum(ours[2][place[wrong]], theirs[2][wrong])
+            at = int(wrong[int(seen.argmin())])
+            iteration = int(theirs[0][at])
+            return (
+                next(s for s in mine.all_sights() if s.iteration == iteration),
+                next(s for s in trail.all_sights() if s.iteration == iteration),
+            )
         keep = ~found
         trail.sights = []
         trail.columns = tuple(column[keep] for column in theirs) if keep.any() else None
-
-    def _doubt(
-        self,
-        member: Member,
-        follower: _Follower,
-        pool: str,
-        first: Sight,
-        sight: Sight,
-        mine: _Trail,
-        theirs: list[Sight],
-    ) -> None:
-        assert self.first is not None
-        self.fresh = True
-        follower.doubt = Divergence(pool, sight.iteration, (self.first, member), (first, sight))
-        follower.newer = ({}, {s.iteration: s.digest for s in theirs})
-        self._watch(follower, mine, _Trail())
+        return None
 
     def _watch(self, follower: _Follower, mine: _Trail, theirs: _Trail) -> None:
         """Note the newest records of both, from the doubt on."""
@@ -374,8 +392,7 @@ class Peers:
 
     @staticmethod
     def _joined(group: Group, process: str | None, rank: str) -> Group:
-        group.members.setdefault((process, rank))
-        group.reopen()
+        group.join((process, rank))
         return group
 
     def settle(self) -> None:
