@@ -48,7 +48,8 @@ def encoding_of(head: bytes) -> Encoding:
         # A log is nearly all ASCII: most high bytes are NUL, hardly a low byte is, and no letter is a control code.
         pairs = len(odd)
         if pairs >= 2 and zeros[:pairs].count(0) >= 0.6 * pairs and _strange(letters[:pairs]) <= 0.02 * pairs:
-            return Encoding(codec)
+            # Line ends of single bytes between such letters are no UTF-16.
+            return PLAIN if b"\n" in zeros and b"\n" not in letters else Encoding(codec)
     return PLAIN
 
 
@@ -56,7 +57,7 @@ def is_binary(head: bytes) -> bool:
     """The first bytes are no text in any encoding: too many control codes, NULs or bytes that are no UTF-8.
 
     A log that mixes in some bytes of another encoding is a text, and so is one that begins with the hole of NULs that
-    truncating an open log leaves.
+    truncating an open log leaves, and one with a NUL between its letters.
     """
     sample = head[:SAMPLE]
     encoding = encoding_of(sample)
@@ -65,8 +66,13 @@ def is_binary(head: bytes) -> bool:
     written = sample.lstrip(b"\0")
     if not written:
         return bool(sample)
+    share = 0.2
+    if 0.2 < written.count(0) / len(written) <= 0.6:
+        # UTF-16 that was appended to a file of bytes, or whose line ends were changed: every other byte is NUL.
+        written = written.replace(b"\0", b"")
+        share = 0.02
     invalid = written.decode("utf-8", "replace").count("�") - written.count("�".encode())
-    return _strange(written) + max(0, invalid - 1) > 0.2 * len(written)  # the sample may cut one character
+    return _strange(written) + max(0, invalid - 1) > share * len(written)  # the sample may cut one character
 
 
 def to_utf8(chunks: Iterable[bytes], encoding: Encoding) -> Iterator[bytes]:

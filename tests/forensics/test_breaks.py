@@ -364,3 +364,35 @@ def test_skipped_ring_is_unchecked():
     answer = analysis_of([busy("full", 100, 90, 0, 0, 0, 10), ring])
     assert (answer.verdict, [i.pool for i in answer.unchecked]) == ("balanced", ["swa"])
     assert [stream.checks for _, stream in answer.streams] == [1]
+
+
+def test_numbers_that_may_go_on_in_the_next_line_never_break():
+    """A terminal's width can cut every line within its last number."""
+    cut = [busy("full", 100, 90 - number, 0, number, 0, 1) for number in range(4)]
+    lines = [line for one in cut for line in (one, "0")]
+    answer = analysis_of(lines)
+    assert (answer.verdict, answer.breaks) == ("undecided", [])
+    assert [(item.line, item.reason.split(":")[0]) for item in answer.undetermined] == [
+        (1, "this line, and 3 more, may end within a number")
+    ]
+    broken = busy("full", 100, 80, 0, 0, 0, 4)
+    answer = analysis_of([*lines, broken, *lines])
+    assert [(found.row.line, found.delta, found.series_breaks, found.last_delta) for found in answer.breaks] == [
+        (9, -16, 1, -16)
+    ]
+
+
+def test_captured_output_is_new_where_nothing_was_printed_before():
+    section = "----- Captured stderr call -----"
+    start = f"{prefix()}server_args=ServerArgs(model_path='m', tp_size=2)"
+    lines = [start, busy("full", 100, 90, 0, 0, 0, 10, rank="TP0"), busy("full", 100, 80, 0, 0, 0, 10, rank="TP0")]
+    (found,) = analysis_of(["===== FAILURES =====", section, *lines, "===== 1 failed ====="]).breaks
+    assert (found.iteration, found.row.line) == (2, 5)
+    (found,) = analysis_of([*lines, "===== FAILURES =====", section, *lines]).breaks
+    assert (found.iteration, found.row.line, found.series_breaks) == (2, 3, 1)
+
+
+def test_a_copied_report_that_names_its_rank_repeats_that_rank():
+    report = "pool memory leak detected! " + pool_text("full", 100, 90)
+    answer = analysis_of([f"E   {prefix(rank)}{report}" for rank in ("TP0", "TP1", "TP0")])
+    assert [(found.stream.rank, found.series_breaks) for found in answer.breaks] == [("TP0", 1), ("TP1", 1)]

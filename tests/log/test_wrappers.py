@@ -8,7 +8,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from wrapping import WRAPPERS, Wrapping, stack
+from wrapping import AFTERWARDS, WRAPPERS, Wrapping, stack, stacks
 
 from memcheck_cli.log.prefixes import split_prefix
 from memcheck_cli.log.wrappers import Unwrapped, Unwrapper
@@ -48,36 +48,6 @@ MATTERS = ("[Mem Check", "etected!", "server_args=", "[swa]")
 
 BUSY = PLAIN[2]
 
-# How lines come to a file; what is done to the file's text afterwards; how it is pasted in the end.
-AFTERWARDS = {
-    "crlf",
-    "caret-m",
-    "bom",
-    "nuls",
-    "padded",
-    "fence",
-    "quote",
-    "quote-twice",
-    "indented",
-    "pytest-captured",
-}
-PASTED = {name for name in WRAPPERS if name.startswith("pasted")}
-OUTERMOST = {"gh-run-view", *AFTERWARDS, *PASTED}
-KEEPS_PARTS = {name for name in WRAPPERS if name.startswith(("docker-json", "cri"))}
-# Too long in front of the tag, or an object that would have to be put together first, to be pasted with wrapped ends.
-NEVER_PASTED = {
-    *KEEPS_PARTS,
-    *OUTERMOST,
-    *(name for name in WRAPPERS if "json" in name),
-    "verl",
-    "fluentd",
-    "kubectl-timestamps",
-    "syslog-5424",
-    "journal-iso",
-    "journal-full",
-    "ansi",
-}
-
 
 def unwrap(physical: list[str]) -> list[Unwrapped]:
     unwrapper = Unwrapper()
@@ -87,21 +57,6 @@ def unwrap(physical: list[str]) -> list[Unwrapped]:
         lines += unwrapper.feed(number, offset, text)
         offset += len(text.encode()) + 1
     return lines + unwrapper.finish()
-
-
-def stacks() -> list[tuple[str, str]]:
-    pairs = []
-    for outer in WRAPPERS:
-        for inner in WRAPPERS:
-            if inner in OUTERMOST or outer == inner or (outer in KEEPS_PARTS and inner in KEEPS_PARTS):
-                continue
-            if outer in PASTED and inner in NEVER_PASTED:
-                continue
-            if outer == "padded" and inner == "cri-parts":
-                # Blanks at the end of a part belong to the line.
-                continue
-            pairs.append((outer, inner))
-    return pairs
 
 
 def hold(wrapping: Wrapping, plain: list[str]) -> None:

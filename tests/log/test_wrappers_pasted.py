@@ -212,3 +212,44 @@ def test_torn_lines_lose_nothing(pieces: list[tuple[str, int, int]]) -> None:
     physical = [text[start : start + size] for text, start, size in pieces]
     got = "".join(line.text for line in sorted(unwrap(physical), key=lambda line: line.number))
     assert got.replace(" ", "") == "".join(physical).replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "KV double free: sub-pool 1 has 12 duplicate pages.",
+        "KV page use-after-free: 12 owner page refs are in the free pool, sample pages=[14, 215, 3016].",
+        "Scheduler hit an exception: Traceback (most recent call last):",
+    ],
+)
+def test_page_reports_and_crashes_are_joined(message: str) -> None:
+    text = f"{PREFIX}{message}"
+    for width in range(48, len(text)):
+        assert texts(*wrap_at_blanks(text, width)) == [text]
+        # A terminal that cut in a word must have cut all lines; one piece alone as long as the cut is no doubt.
+        pieces = [text[at : at + width] for at in range(0, len(text), width)]
+        assert texts(*pieces) == [text], pieces
+    assert texts(text, "pages.") == [text, "pages."]
+
+
+def test_a_report_behind_its_head_alone_is_joined() -> None:
+    head = "ValueError: token_to_kv_pool_allocator memory leak detected! "
+    rest = "available_size=990, protected_size=0, self.max_total_num_tokens=1000"
+    assert texts(head, rest) == [head + rest]
+    text = head + rest
+    for width in range(45, len(head)):
+        assert texts(*(text[at : at + width] for at in range(0, len(text), width))) == [text]
+
+
+def test_the_last_number_goes_on_behind_two_pieces_of_one_length() -> None:
+    text = f"{PREFIX}[Mem Check (BUSY)] {FULL}"[:-1]
+    width = len(text) // 2
+    longer = text + "6" if len(text) == 2 * width else text[:-1] + "36"
+    pieces = [longer[:width], longer[width : 2 * width], longer[2 * width :]]
+    (line,) = unwrap(pieces)
+    assert (line.text, line.whole) == (longer, True)
+
+
+def test_editors_cut_no_numbers() -> None:
+    first, second = unwrap([*wrap_at_blanks(BUSY, 90), "6"])
+    assert (first.text, first.whole, second.text) == (BUSY, True, "6")

@@ -211,3 +211,49 @@ WRAPPERS: dict[str, Wrapping] = {
     "pasted-80-columns": Wrapping(lambda index, line: _pieces(line, 80), exact=False),
 }
 """By name. Every one keeps the order of the lines."""
+
+# What is done to the file's text afterwards; how it is pasted in the end.
+AFTERWARDS = {
+    "crlf",
+    "caret-m",
+    "bom",
+    "nuls",
+    "padded",
+    "fence",
+    "quote",
+    "quote-twice",
+    "indented",
+    "pytest-captured",
+}
+PASTED = {name for name in WRAPPERS if name.startswith("pasted")}
+OUTERMOST = {"gh-run-view", *AFTERWARDS, *PASTED}
+KEEPS_PARTS = {name for name in WRAPPERS if name.startswith(("docker-json", "cri"))}
+# Too long in front of the tag, or an object that would have to be put together first, to be pasted with wrapped ends.
+NEVER_PASTED = {
+    *KEEPS_PARTS,
+    *OUTERMOST,
+    *(name for name in WRAPPERS if "json" in name),
+    "verl",
+    "fluentd",
+    "kubectl-timestamps",
+    "syslog-5424",
+    "journal-iso",
+    "journal-full",
+    "ansi",
+}
+
+
+def stacks() -> list[tuple[str, str]]:
+    """The pairs of wrappers, outer and inner, that make sense around each other."""
+    pairs = []
+    for outer in WRAPPERS:
+        for inner in WRAPPERS:
+            if inner in OUTERMOST or outer == inner or (outer in KEEPS_PARTS and inner in KEEPS_PARTS):
+                continue
+            if outer in PASTED and inner in NEVER_PASTED:
+                continue
+            if outer == "padded" and inner == "cri-parts":
+                # Blanks at the end of a part belong to the line.
+                continue
+            pairs.append((outer, inner))
+    return pairs

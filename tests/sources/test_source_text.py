@@ -152,3 +152,13 @@ def test_stdin_of_bytes_one_by_one() -> None:
     data = text_of(3000).decode()
     for codec in MARKED:
         assert texts("-", stdin=Slow(marked(data, codec))) == {"-": data.encode()}
+
+
+def test_nuls_between_the_letters_are_a_text() -> None:
+    line = b"[2026-11-30 08:15:05] a line of the server"
+    spaced = b"".join(bytes((letter, 0)) for letter in line)
+    assert not is_binary((spaced + b"\n") * 20)  # its line ends are no UTF-16, so every second line is shifted
+    assert not is_binary((line + b"\n") * 4 + (spaced + b"\n\0") * 20)  # UTF-16 appended to bytes
+    assert encoding_of((spaced + b"\r\n") * 20).plain
+    assert encoding_of((spaced + b"\r\0\n\0") * 20).codec == "utf-16-le"
+    assert is_binary(bytes(range(1, 30)) * 20 + bytes(300))

@@ -356,7 +356,7 @@ class Joiner:
         if tag_alone and own and not rest.startswith("[full]") and self._lengths[-1] != self.width:
             # A model without a full pool: the tag and a blank are its whole text, and the next line is its own.
             return False
-        blank = blank or front[-1] in "]!,"
+        blank = blank or front[-1] in ("," if self._tag == "pages" else "]!,")
         for between in (" ",) if blank else ("", " "):
             joined = f"{front}{between}{rest}"
             state = self._headed(joined) if self._tag == _IN_HEAD else shape(joined[self._tag_end :], self._tag)
