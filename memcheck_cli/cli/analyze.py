@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING
 
 import click
 
 from memcheck_cli.cli.inputs import found_in, limits_of
 from memcheck_cli.cli.options import input_options, output_option, scope_options
+from memcheck_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from memcheck_cli.forensics.trends import Trends
@@ -28,9 +31,10 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--rejects",
-    type=click.Path(dir_okay=False),
+    type=click.Path(dir_okay=False, writable=True, allow_dash=True),
     metavar="FILE",
-    help="Write the lines that bear the tag but cannot be read, with the reason.",
+    help="Write the lines that bear the checker's tag but cannot be read: source, line, reason and text, with tabs "
+    "between. - is stdout, which takes -o for the answer.",
 )
 @output_option
 @click.option("-v", "--verbose", is_flag=True, help="Show every break, stream and finding.")
@@ -68,16 +72,29 @@ def command(
     from memcheck_cli.ledger.reading import SourceReading, read_source
     from memcheck_cli.sources import Unreadable
 
+    _keep_apart(paths, output, rejects)
     readings = []
     watched: dict[str, Trends] = {}
-    for found in found_in(paths, limits_of(max_expanded, max_nesting)):
-        if isinstance(found, Unreadable):
-            readings.append(SourceReading(found.name, error=found.reason))
-        else:
-            readings.append(read_source(found, _watch(found.name, watched) if trends else None))
-    for reading in readings:
-        if reading.error is not None:
-            click.echo(f"memcheck: {reading.name}: {reading.error}", err=True)
+    with ExitStack() as stack:
+        rejected = None
+        if rejects is not None:
+            from memcheck_cli.render.rejects import Rejects
+
+            rejected = stack.enter_context(Rejects())
+        for found in found_in(paths, limits_of(max_expanded, max_nesting)):
+            if isinstance(found, Unreadable):
+                readings.append(SourceReading(found.name, error=found.reason))
+            else:
+                watcher = _watch(found.name, watched) if trends else None
+                readings.append(read_source(found, watcher, rejects=rejected))
+        for reading in readings:
+            if reading.error is not None:
+                click.echo(f"memcheck: {reading.name}: {reading.error}", err=True)
+        if rejected is not None and rejects == "-":
+            rejected.write_to(sys.stdout)
+        elif rejected is not None and rejects is not None:
+            with open(rejects, "w", encoding="utf-8") as file:  # noqa: PTH123
+                rejected.write_to(file)
     scope = Scope(frozenset(ranks), frozenset(pools), checked_level)
     analysis = analyze_readings(readings, Settings(page_size, dict(totals)), scope, watched)
     if output is not None:
@@ -86,6 +103,22 @@ def command(
     else:
         _write(analysis, form, verbose, sys.stdout)
     return analysis.exit_code
+
+
+def _keep_apart(paths: tuple[str, ...], output: str | None, rejects: str | None) -> None:
+    """Raise UsageError where one thing would be written over another."""
+    if rejects == "-" and output is None:
+        raise UsageError("--rejects - writes to stdout, where the answer goes: give the answer a file with -o")
+    written = [path for path in (output, rejects) if path is not None and path != "-"]
+    if len(written) == 2 and os.path.realpath(written[0]) == os.path.realpath(written[1]):
+        raise UsageError("-o and --rejects name the same file")
+    for path in written:
+        if any(os.path.exists(given) and _same(path, given) for given in paths):  # noqa: PTH110
+            raise UsageError(f"{click.format_filename(path)} is an input, and would be written over")
+
+
+def _same(one: str, two: str) -> bool:
+    return os.path.exists(one) and os.path.samefile(one, two)  # noqa: PTH110, PTH121
 
 
 def _watch(name: str, watched: dict[str, Trends]) -> Trends:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from memcheck_cli.ledger.peers import Peers
@@ -44,15 +44,6 @@ class Opening(NamedTuple):
     check: str
     pool: str
     row: Row
-
-
-class Rejected(NamedTuple):
-    """A line that bears the checker's tag but cannot be read whole."""
-
-    line: int
-    rank: str
-    process: str | None
-    reason: str
 
 
 class Note(NamedTuple):
@@ -122,8 +113,8 @@ class Ledger:
         self.watcher = watcher
         self.runs: dict[int, Run] = {}
         self.streams: dict[StreamKey, Stream] = {}
-        self.rejected: list[Rejected] = []
         self.rejected_count = 0
+        self.rejecting: Callable[[Line, str], None] | None = None  # is told of rejected lines, with the reason
         self.records = 0
         self.notes: list[Note] = []
         self.openings: list[Opening] = []  # series that stopped balancing since the reader last took them
@@ -477,9 +468,8 @@ class Ledger:
 
     def _reject(self, line: Line, message: Torn) -> None:
         self.rejected_count += 1
-        self.rejected.append(Rejected(line.number, line.rank, line.process, message.reason))
-        if len(self.rejected) > 100_000:
-            del self.rejected[50_000:]
+        if self.rejecting is not None:
+            self.rejecting(line, message.reason)
         if message.busy:
             stream = self.streams.get((self.run_number(line.process), line.process, line.rank))
             if stream is not None:

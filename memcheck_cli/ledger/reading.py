@@ -21,6 +21,7 @@ from memcheck_cli.log.scan import HEAD, KERNEL_FROM, Scanner
 if TYPE_CHECKING:
     from io import RawIOBase
 
+    from memcheck_cli.ledger.rejects import Rejecting
     from memcheck_cli.log.release_hints import ReleaseHints
     from memcheck_cli.sources import Source
 
@@ -88,6 +89,7 @@ def read_source(
     observer: Observer | None = None,
     *,
     exact: bool = False,
+    rejects: Rejecting | None = None,
     block: int = BLOCK,
     kernel_from: int = KERNEL_FROM,
     head: int = HEAD,
@@ -95,10 +97,10 @@ def read_source(
 ) -> SourceReading:
     """Read a source; damage ends the reading, what came before it counts.
 
-    observer: is told of everything, which takes reading every line. exact: read every line all the same. block: bytes
-    read at once. kernel_from: busy lines that are read one by one before columns are made of them. head: bytes at the
-    beginning of which every line is read. lines_before: of the log that the source is a piece of: lines are counted on
-    from there, in `lines` too.
+    observer: is told of everything, which takes reading every line. exact: read every line all the same. rejects: is
+    told of every rejected line. block: bytes read at once. kernel_from: busy lines that are read one by one before
+    columns are made of them. head: bytes at the beginning of which every line is read. lines_before: of the log that
+    the source is a piece of: lines are counted on from there, in `lines` too.
     """
     reading = SourceReading(source.name)
     try:
@@ -109,12 +111,22 @@ def read_source(
     reading.ledger = Ledger(source.name, observer.record if observer is not None else None)
     with closing(stream):
         if exact or observer is not None:
-            _read_every_line(reading, source, stream, observer, lines_before)
+            _read_every_line(reading, source, stream, observer, rejects, lines_before)
         else:
-            _skim(reading, Pieces(source, stream, block), kernel_from, head, lines_before)
+            _skim(reading, Pieces(source, stream, block), rejects, kernel_from, head, lines_before)
     reading.records = reading.ledger.records
     reading.rejected = reading.ledger.rejected_count
     return reading
+
+
+def _tell_rejects(reading: SourceReading, ledger: Ledger, passed: Passed, rejects: Rejecting) -> None:
+    from memcheck_cli.ledger.rejects import Reject, physical
+
+    def tell(line: Line, reason: str) -> None:
+        member, number = reading.place(line.number)
+        rejects(Reject(member or reading.name, number, reason, physical(passed, line)))
+
+    ledger.rejecting = tell
 
 
 def _fold(reading: SourceReading, ledger: Ledger, line: Line, message: Message | None) -> None:
@@ -142,7 +154,12 @@ def _hint(reading: SourceReading, run: int, message: Message, text: str) -> None
 
 
 def _read_every_line(
-    reading: SourceReading, source: Source, stream: RawIOBase, observer: Observer | None, lines_before: int
+    reading: SourceReading,
+    source: Source,
+    stream: RawIOBase,
+    observer: Observer | None,
+    rejects: Rejecting | None,
+    lines_before: int,
 ) -> None:
     """The exact way: what the fast one is held to."""
     ledger = reading.ledger
@@ -151,6 +168,8 @@ def _read_every_line(
     passed = Passed(source)
     again = Again(ledger, passed)
     reading.around = again.window.kept
+    if rejects is not None:
+        _tell_rejects(reading, ledger, passed, rejects)
 
     def fold(line: Line, message: Message | None) -> None:
         _fold(reading, ledger, line, message)
@@ -182,7 +201,14 @@ def _read_every_line(
     reading.lines = reader.lines
 
 
-def _skim(reading: SourceReading, pieces: Pieces, kernel_from: int, head: int, lines_before: int) -> None:
+def _skim(
+    reading: SourceReading,
+    pieces: Pieces,
+    rejects: Rejecting | None,
+    kernel_from: int,
+    head: int,
+    lines_before: int,
+) -> None:
     """The fast way."""
     ledger = reading.ledger
     assert ledger is not None
@@ -195,6 +221,8 @@ def _skim(reading: SourceReading, pieces: Pieces, kernel_from: int, head: int, l
 
     again = Again(ledger, pieces.passed)
     reading.around = again.window.kept
+    if rejects is not None:
+        _tell_rejects(reading, ledger, pieces.passed, rejects)
     sink = LedgerSink(ledger, again, fold, hint)
     scanner = Scanner(sink, kernel_from, head)
     scanner.reader.lines = lines_before
@@ -211,4 +239,5 @@ def _skim(reading: SourceReading, pieces: Pieces, kernel_from: int, head: int, l
         reading.error = str(error)
     scanner.finish()
     sink.finish()
+    pieces.passed.close()
     reading.lines = scanner.lines

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-import re
-
-_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-
 
 def safe(text: str, limit: int = 200) -> str:
-    """The text with control and direction characters shown as escapes, cut to `limit` characters."""
+    """The text as one harmless line, cut to `limit` characters: see `escaped`."""
     if len(text) > limit:
         text = text[: limit - 1] + "…"
-    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+    return escaped(text)
+
+
+def escaped(text: str) -> str:
+    """The text with everything that does not print (control, direction and other invisible characters) written as an
+    escape."""
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() else _escape(ord(character)) for character in text)
+
+
+def _escape(code: int) -> str:
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
