@@ -144,7 +144,7 @@ def test_many_skipped_files_are_counted(tmp_path: Path) -> None:
 def test_one_class() -> None:
     result = run(str(SAMPLES), "--class", "TestTreeSilent")
     assert result.exit_code == 0
-    names = re.findall(r"^ {5}\d  (\w+)  ", result.stdout, re.MULTILINE)
+    names = re.findall(r"^ {5}\d  (\w+)\b", result.stdout, re.MULTILINE)
     assert names == ["TestTreeSilent", "Checked", "TreeServerBase", "CustomTestCase", "ChatKit", "object"]
     assert re.search(r"1  shadowed, Checked, env_overrides,\s+\S+test_tree\.py:18", result.stdout)
     assert re.search(r"0  in force, TestTreeSilent, env_overrides,\s+\S+test_tree\.py:39", result.stdout)
