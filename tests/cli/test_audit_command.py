@@ -18,7 +18,15 @@ from memcheck_cli.cli.audit import command
 from memcheck_cli.errors import UnreadableError, UsageError
 
 ROOT = Path(__file__).parents[2]
-SAMPLES = ROOT / "samples" / "spec_tests"
+SAMPLES = Path("samples") / "spec_tests"
+
+
+@pytest.fixture(autouse=True)
+def _in_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paths are shown as they were named, so how lines wrap does not hang on where the checkout lies."""
+    monkeypatch.chdir(ROOT)
+
+
 SCHEMA = json.loads((Path(memcheck_cli.__file__).parent / "schemas" / "audit.json").read_text("utf-8"))
 LEVEL = "SGLANG_ENABLE_STRICT_MEM_CHECK_DURING_BUSY"
 TEST = f"""\
