@@ -10,6 +10,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from memcheck_cli.ledger.window import WINDOW, Window
+from memcheck_cli.log.lines import BUSY_LINE
 from memcheck_cli.log.reader import LineReader
 from memcheck_cli.log.records import Busy
 
@@ -99,9 +100,25 @@ class Again:
             cut = text.find(b"\n") + 1
             text, at = text[cut:], at + cut
         reader = LineReader(line=row.line - 1 - text.count(b"\n"), offset=at)
-        for line, message in reader.feed(text):
-            self.window.add(line, message)
+        self._read(text, reader)
         self._seen_to = row.offset
+
+    def _read(self, text: bytes, reader: LineReader) -> None:
+        """Put whole lines into the window."""
+        window, unwrapper, match = self.window, reader.unwrapper, BUSY_LINE.match
+        at = 0
+        while (end := text.find(b"\n", at) + 1) > 0:
+            digit_follows = text[end : end + 1].isdigit()
+            bare = match(text, at, end) if unwrapper.passes_bare_lines and not digit_follows else None
+            if bare is not None and bare.end() == end - 1:
+                reader.lines += 1
+                window.add_bare(reader.lines, reader.offset, bare.groups())
+                reader.offset += end - at
+                unwrapper.passed(reader.lines, end - at - 1)
+            else:
+                for line, message in reader.line(text[at : end - 1], end - at, True, digit_follows):
+                    window.add(line, message)
+            at = end
 
     def tell_peers(self) -> None:
         """Read the lines again in which peers were found to differ."""

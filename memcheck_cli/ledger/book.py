@@ -133,6 +133,9 @@ class Ledger:
         self._captured_from = 0  # the first line of it
         self._capture_repeats = False  # what the last prefixed captured line was
         self._young: set[StreamKey] = set()
+        # What `wants_batches` and `wants_startup` need not look for again before the next start.
+        self._held = False
+        self._told = False
         self._last: tuple[str | None, str, Stream] | None = None
 
     # What a fast reader must know
@@ -140,15 +143,25 @@ class Ledger:
     @property
     def wants_batches(self) -> bool:
         """Batch lines matter now: for telling dumps from streams, or for the border of the next run."""
-        return not self._holds(None) or any(self.streams[key].burst.wants_batches for key in self._young)
+        if not self._held and not self._holds(None):
+            return True
+        self._held = True
+        return bool(self._young) and any(self.streams[key].burst.wants_batches for key in self._young)
+
+    @property
+    def settled(self) -> bool:
+        """One more record of a known stream changes nothing of what is wanted."""
+        return self._held and not self._young
 
     @property
     def wants_startup(self) -> bool:
         """Start-up lines matter now: what the server was started with is not told yet, or it is still starting."""
+        if self._told:
+            return False
         run = self.runs.get(self.run_number(None))
-        if run is None or not self._holds(None):
-            return True
-        return not any("page_size" in start.args for start in run.starts.values())
+        if run is not None and self._holds(None):
+            self._told = any("page_size" in start.args for start in run.starts.values())
+        return not self._told
 
     @property
     def wants_every_line(self) -> bool:
@@ -359,11 +372,12 @@ class Ledger:
         if process is not None:
             start = run.starts.get(process)
             return start is not None and start.holds
-        return any(start.holds for key, start in run.starts.items() if key is None or key not in self._numbers)
+        return any(start.holds and (key is None or key not in self._numbers) for key, start in run.starts.items())
 
     def _start(self, process: str | None) -> None:
         """A server start: a new run where the current one already holds a banner, a batch line or a check."""
         number = self.run_number(process)
+        self._held = self._told = False
         if self._holds(process):
             for key, stream in self.streams.items():
                 if key[0] == number and (key[1] == process or (process is None and key[1] not in self._numbers)):
@@ -456,6 +470,32 @@ class Ledger:
         stream = self.stream_of(process, rank)
         self.records += 1
         self._opened(stream, "busy", stream.add(pool, row, row.form.startswith(CURRENT_FORMS)))
+
+    def record(
+        self, rank: str, pool: str, line: int, offset: int, time: str, total: int, terms: tuple[int, ...]
+    ) -> bool | None:
+        """A record of a whole bare line in the current form, of a stream that is known and has no burst any more.
+
+        To be used while nothing is wanted but marked lines. Answers whether it opened a break; None where it was not
+        taken because the conditions do not hold.
+        """
+        last = self._last
+        if last is not None and last[1] == rank and last[0] is None:
+            stream = last[2]
+        else:
+            known = self.streams.get((self.run_number(None), None, rank))
+            if known is None:
+                return None
+            stream = known
+            self._last = (None, rank, stream)
+        if not stream.checks or not stream.burst.over:
+            return None
+        self.records += 1
+        row = stream.record(pool, line, offset, time, total, terms)
+        if row is None:
+            return False
+        self.openings.append(Opening(stream, "busy", pool, row))
+        return True
 
     @staticmethod
     def row_of(line: Line, message: Message, pool: PoolText) -> Row:

@@ -60,6 +60,10 @@ def digest(row: Row) -> int:
     return value & _MASK
 
 
+def _same(one: Row, two: Row) -> bool:
+    return (one.terms == two.terms and one.total == two.total) or digest(one) == digest(two)
+
+
 def digests(values: Any) -> Any:
     """`digest` of n records at once. values: int64 of shape (6, n), total first; answers uint64 of shape (n,)."""
     import numpy as np
@@ -74,20 +78,24 @@ def digests(values: Any) -> Any:
 class _Trail:
     """The latest records of one member in one pool: rows read one by one, or columns of stretches."""
 
-    __slots__ = ("columns", "sights")
+    __slots__ = ("columns", "rows")
 
     def __init__(self) -> None:
-        self.sights: list[Sight] = []
-        # (iteration, digest, offset, line) arrays, all before `sights`
+        self.rows: list[Row] = []
+        # (iteration, digest, offset, line) arrays, all before `rows`
         self.columns: tuple[Any, Any, Any, Any] | None = None
 
     def __len__(self) -> int:
-        return len(self.sights) + (0 if self.columns is None else len(self.columns[0]))
+        return len(self.rows) + (0 if self.columns is None else len(self.columns[0]))
+
+    def clear(self) -> None:
+        self.rows = []
+        self.columns = None
 
     def forget(self, before: int) -> None:
         """Drop what stands before an offset."""
-        if self.sights and self.sights[0].offset < before:
-            self.sights = [sight for sight in self.sights if sight.offset >= before]
+        if self.rows and self.rows[0].offset < before:
+            self.rows = [row for row in self.rows if row.offset >= before]
         if self.columns is not None:
             keep = int(self.columns[2].searchsorted(before))
             self.columns = tuple(column[keep:] for column in self.columns) if keep < len(self.columns[0]) else None
@@ -96,14 +104,15 @@ class _Trail:
         """All of it as arrays."""
         import numpy as np
 
+        if self.columns is not None and not self.rows:
+            return self.columns
+        sights = [_sight(row) for row in self.rows]
         tail = [
-            np.array([sight[i] for sight in self.sights], dtype)
+            np.array([sight[i] for sight in sights], dtype)
             for i, dtype in enumerate((np.int64, np.uint64, np.int64, np.int64))
         ]
         if self.columns is None:
             return tail[0], tail[1], tail[2], tail[3]
-        if not self.sights:
-            return self.columns
         one, two, three, four = (np.concatenate(pair) for pair in zip(self.columns, tail, strict=True))
         return one, two, three, four
 
@@ -114,14 +123,18 @@ class _Trail:
         held = self.as_columns() if len(self) else None
         joined = columns if held is None else tuple(np.concatenate(pair) for pair in zip(held, columns, strict=True))
         self.columns = joined  # type: ignore[assignment]
-        self.sights = []
+        self.rows = []
 
     def all_sights(self) -> Iterable[Sight]:
         """All of it, one by one."""
         if self.columns is not None:
             for numbers in zip(*(column.tolist() for column in self.columns), strict=True):
                 yield Sight(numbers[0], numbers[1], numbers[2], numbers[3], None)
-        yield from self.sights
+        yield from map(_sight, self.rows)
+
+
+def _sight(row: Row) -> Sight:
+    return Sight(row.iteration or 0, digest(row), row.offset, row.line, row)
 
 
 class _Follower:
@@ -184,7 +197,7 @@ class Group:
         trail = trails.get(pool)
         if trail is None:
             trail = trails[pool] = _Trail()
-        trail.sights.append(Sight(row.iteration or 0, digest(row), row.offset, row.line, row))
+        trail.rows.append(row)
         self._newest = row.offset
         self._pending += 1
         if self._pending >= self.LIMIT:
@@ -227,7 +240,7 @@ class Group:
                 mine, trail = self._trails.get(pool), follower.trails.get(pool)
                 self._watch(follower, mine or _Trail(), trail or _Trail())
                 if trail is not None:
-                    trail.sights, trail.columns = [], None
+                    trail.clear()
             if follower.doubt is not None and all(len(rows) > 2 * CONFIRM for rows in follower.newer):
                 self._settle(follower)
         before = self._newest - REACH
@@ -260,23 +273,24 @@ class Group:
         follower.newer = ({}, {})
         trail = follower.trails[pool]
         self._watch(follower, self._trails[pool], trail)
-        trail.sights, trail.columns = [], None
+        trail.clear()
 
     @staticmethod
     def _compare_rows(mine: _Trail, trail: _Trail) -> tuple[Sight, Sight] | None:
         """The first pair that differs; what was compared and is equal goes, unless there is one."""
-        known = {sight.iteration: sight for sight in mine.sights}
-        waiting: list[Sight] = []
-        wrong: list[tuple[Sight, Sight]] = []
-        for sight in trail.sights:
-            first = known.get(sight.iteration)
-            if first is None or abs(first.offset - sight.offset) > REACH:
-                waiting.append(sight)
-            elif first.digest != sight.digest:
-                wrong.append((first, sight))
+        known = {row.iteration: row for row in mine.rows}
+        waiting: list[Row] = []
+        wrong: list[tuple[Row, Row]] = []
+        for row in trail.rows:
+            first = known.get(row.iteration)
+            if first is None or abs(first.offset - row.offset) > REACH:
+                waiting.append(row)
+            elif not _same(first, row):
+                wrong.append((first, row))
         if wrong:
-            return min(wrong, key=lambda pair: max(pair[0].offset, pair[1].offset))
-        trail.sights = waiting
+            one, two = min(wrong, key=lambda pair: max(pair[0].offset, pair[1].offset))
+            return _sight(one), _sight(two)
+        trail.rows = waiting
         return None
 
     @staticmethod
@@ -299,7 +313,7 @@ class Group:
                 next(s for s in trail.all_sights() if s.iteration == iteration),
             )
         keep = ~found
-        trail.sights = []
+        trail.rows = []
         trail.columns = tuple(column[keep] for column in theirs) if keep.any() else None
         return None
 

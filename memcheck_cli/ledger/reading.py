@@ -16,7 +16,7 @@ from memcheck_cli.ledger.stream import Stream
 from memcheck_cli.ledger.window import WINDOW, Around, Event, SeriesKey
 from memcheck_cli.log.reader import LineReader
 from memcheck_cli.log.records import Busy, Context, Line, Message
-from memcheck_cli.log.scan import HEAD, KERNEL_FROM, Scanner
+from memcheck_cli.log.scan import HEAD, Scanner
 
 if TYPE_CHECKING:
     from io import RawIOBase
@@ -91,7 +91,7 @@ def read_source(
     exact: bool = False,
     rejects: Rejecting | None = None,
     block: int = BLOCK,
-    kernel_from: int = KERNEL_FROM,
+    kernel_from: int | None = None,
     head: int = HEAD,
     lines_before: int = 0,
 ) -> SourceReading:
@@ -99,8 +99,8 @@ def read_source(
 
     observer: is told of everything, which takes reading every line. exact: read every line all the same. rejects: is
     told of every rejected line. block: bytes read at once. kernel_from: busy lines that are read one by one before
-    columns are made of them. head: bytes at the beginning of which every line is read. lines_before: of the log that
-    the source is a piece of: lines are counted on from there, in `lines` too.
+    columns are made of them, None to decide by what pays. head: bytes at the beginning of which every line is read.
+    lines_before: of the log that the source is a piece of: lines are counted on from there, in `lines` too.
     """
     reading = SourceReading(source.name)
     try:
@@ -113,7 +113,8 @@ def read_source(
         if exact or observer is not None:
             _read_every_line(reading, source, stream, observer, rejects, lines_before)
         else:
-            _skim(reading, Pieces(source, stream, block), rejects, kernel_from, head, lines_before)
+            size = None if source.members else source.size
+            _skim(reading, Pieces(source, stream, block), rejects, kernel_from, head, size, lines_before)
     reading.records = reading.ledger.records
     reading.rejected = reading.ledger.rejected_count
     return reading
@@ -205,8 +206,9 @@ def _skim(
     reading: SourceReading,
     pieces: Pieces,
     rejects: Rejecting | None,
-    kernel_from: int,
+    kernel_from: int | None,
     head: int,
+    size: int | None,
     lines_before: int,
 ) -> None:
     """The fast way."""
@@ -224,7 +226,7 @@ def _skim(
     if rejects is not None:
         _tell_rejects(reading, ledger, pieces.passed, rejects)
     sink = LedgerSink(ledger, again, fold, hint)
-    scanner = Scanner(sink, kernel_from, head)
+    scanner = Scanner(sink, kernel_from, head, size)
     scanner.reader.lines = lines_before
     try:
         for piece in pieces:

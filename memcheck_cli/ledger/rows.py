@@ -115,16 +115,19 @@ class Series:
         self.records += 1
         total = row.total
         marks = row.marks
-        balance = accounted(row.terms, marks) if marks else sum(filter(None, row.terms))
+        terms = row.terms
+        whole = None not in terms
+        balance = sum(terms) if whole and not marks else accounted(terms, marks)  # type: ignore[arg-type]
         if total is None:
             self.open_total = True
         else:
             balance -= total
             if total != self.first_total:
                 self.saw_total(row, total)
-            for name, value in zip(TERMS, row.terms, strict=True):
-                if value is not None and not 0 <= value <= total:
-                    self.saw_odd_term(row, name, value, total)
+            if not whole or min(terms) < 0 or max(terms) > total:  # type: ignore[type-var,operator]
+                for name, value in zip(TERMS, terms, strict=True):
+                    if value is not None and not 0 <= value <= total:
+                        self.saw_odd_term(row, name, value, total)
         status = "" if not marks else _status(marks)
         if row.cut and not status and (total is None or could_go_on(row, balance)):
             return self.extend(balance, "cut", row, row, 1)

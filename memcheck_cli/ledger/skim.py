@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from memcheck_cli.ledger.again import KEPT, Again
 from memcheck_cli.ledger.book import Ledger
-from memcheck_cli.log.records import Line, Message
+from memcheck_cli.log.records import Busy, Line, Message
 
 if TYPE_CHECKING:
     from memcheck_cli.ledger.columns import Columns
@@ -35,12 +35,17 @@ class LedgerSink:
         self._fold = fold
         self._hint = hint
         self._hinted: set[tuple[int, int]] = set()  # run and reading
+        self._told: set[int] = set()  # runs
         self._columns: Columns | None = None
         self._span = SPAN if again.kept else 1 << 62
 
     @property
-    def wants_batches(self) -> bool:
+    def settled(self) -> bool:
         """See `log.scan.Sink`, as the others."""
+        return self.ledger.settled
+
+    @property
+    def wants_batches(self) -> bool:
         return self.ledger.wants_batches
 
     @property
@@ -57,6 +62,22 @@ class LedgerSink:
         if self.ledger.openings:
             self.again.keep()
         self.again.tell_peers()
+
+    def record(
+        self, rank: str, pool: str, line: int, offset: int, time: str, total: int, terms: tuple[int, ...]
+    ) -> bool:
+        """A whole bare busy line of the current form, not read otherwise. Answers whether it was taken."""
+        ledger = self.ledger
+        opened = ledger.record(rank, pool, line, offset, time, total, terms)
+        if opened is None:
+            return False
+        run = ledger.run_number(None)
+        if run not in self._told:
+            self._told.add(run)
+            self._hint(None, Busy("B3", ()))
+        if opened:
+            self.again.keep()
+        return True
 
     def takes(self, streams: Iterable[tuple[str | None, str]]) -> bool:
         """Whether records of these streams may come as rows now."""

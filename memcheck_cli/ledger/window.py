@@ -61,6 +61,9 @@ class Around(NamedTuple):
     checks: list[Seen]
 
 
+Printed = tuple[bytes, ...]
+"""Groups of `lines.BUSY_LINE`. Most records are of streams that do not break, so they are kept as they stand."""
+
 SeriesKey = tuple[int, str | None, str, str, str]
 """Run, process, rank, check and pool of a series."""
 
@@ -73,7 +76,7 @@ class Window:
         self._events: deque[Event] = deque()
         self._all_events: list[Event] | None = None  # the same as a list, made when it is asked for
         # Records by stream, and the streams of all of them in the order in which they came.
-        self._checks: dict[tuple[str | None, str], deque[tuple[int, Seen]]] = {}
+        self._checks: dict[tuple[str | None, str], deque[tuple[int, Seen | tuple[int, Printed]]]] = {}
         self._order: deque[tuple[int, tuple[str | None, str]]] = deque()
         self._openings: dict[SeriesKey, int] = {}
 
@@ -96,6 +99,17 @@ class Window:
         else:
             return
         self._forget(line.offset - WINDOW)
+
+    def add_bare(self, number: int, offset: int, printed: Printed) -> None:
+        """A whole bare busy line of the current form."""
+        rank = printed[1]
+        key = (None, rank[1:].decode("ascii") if rank else "-")
+        checks = self._checks.get(key)
+        if checks is None:
+            checks = self._checks[key] = deque()
+        checks.append((offset, (number, printed)))
+        self._order.append((offset, key))
+        self._forget(offset - WINDOW)
 
     def _forget(self, edge: int) -> None:
         """Drop what stands before an offset."""
@@ -142,8 +156,13 @@ class Window:
         events = self._all_events
         if events and not (edge <= events[0].offset and events[-1].offset <= row.offset):
             events = [event for event in events if edge <= event.offset <= row.offset]
-        checks: deque[Seen] = deque(maxlen=CHECKS)
+        checks: deque[Seen | tuple[int, Printed]] = deque(maxlen=CHECKS)
         for offset, seen in self._checks.get((stream.process, stream.rank), ()):
-            if seen.line < row.line and edge <= offset <= row.offset:
+            if seen[0] < row.line and edge <= offset <= row.offset:
                 checks.append(seen)
-        return Around(row.line, events, list(checks))
+        return Around(row.line, events, [seen if isinstance(seen, Seen) else _seen(*seen) for seen in checks])
+
+
+def _seen(line: int, printed: Printed) -> Seen:
+    _, _, pool, total, *terms, _ = printed
+    return Seen(line, pool.decode("ascii"), int(total), tuple(int(term) for term in terms))

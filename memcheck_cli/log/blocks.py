@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,12 @@ def line_end(data: bytes | bytearray, want: int, start: int, stop: int) -> int:
         return stop
     end = data.rfind(b"\n", start, want) + 1
     return end or data.find(b"\n", want, stop) + 1 or stop
+
+
+def line_counter() -> Callable[[bytes | bytearray, int, int], int]:
+    """`count_lines` with arrays of its own."""
+    scratch = Scratch()
+    return lambda data, start, stop: count_lines(data, start, stop, scratch)
 
 
 def count_lines(data: bytes | bytearray, start: int, stop: int, scratch: Scratch | None = None) -> int:

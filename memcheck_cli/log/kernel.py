@@ -41,7 +41,8 @@ _UNREAD = 64
 class Batch:
     """The recognised lines of one stretch, in order, and the other lines that hold the tag.
 
-    start, stop: the stretch of the buffer, whole lines. newlines: line feeds in it. n: recognised lines. Columns of
+    start, stop: the stretch of the buffer, whole lines. newlines: line feeds in it. feeds: where they stand (int64),
+    None where that was not looked for because no line holds the tag. n: recognised lines. Columns of
     length n: offset, end (int64, indices in the buffer of the line's first byte and behind its line feed), reading,
     stream, pool (int32, codes: indices in `Kernel.readings`, `.streams`, `.pools`), time (int64, milliseconds since
     1970-01-01 of the printed time; see NO_TIME and UNDATED). values: int64, one row for each name in FIELDS, then one
@@ -53,14 +54,17 @@ class Batch:
     """
 
     __slots__ = (
-        *("start", "stop", "newlines", "unread", "offset", "end"),
+        *("start", "stop", "newlines", "feeds", "unread", "offset", "end"),
         *("reading", "stream", "pool", "time", "values"),
     )
 
-    def __init__(self, start: int, stop: int, newlines: int, rows: _Rows, unread: list[tuple[int, int, int]]) -> None:
+    def __init__(
+        self, start: int, stop: int, newlines: int, feeds: Array, rows: _Rows, unread: list[tuple[int, int, int]]
+    ) -> None:
         self.start = start
         self.stop = stop
         self.newlines = newlines
+        self.feeds: Array = feeds
         self.unread = unread
         self.offset: Array = rows.offset
         self.end: Array = rows.end
@@ -75,17 +79,16 @@ class Batch:
         """Number of recognised lines."""
         return len(self.offset)
 
-    def gaps(self) -> list[tuple[int, int, int]]:
-        """(row, start, end) of every stretch between recognised lines: whole lines that were not recognised, before
-        recognised line number `row`."""
+    def gaps(self) -> list[tuple[int, int]]:
+        """Start and end of every stretch between recognised lines: whole lines that were not recognised."""
         if not self.n:
-            return [(0, self.start, self.stop)]
-        rows = (self.offset[1:] != self.end[:-1]).nonzero()[0].tolist()
-        found = [(row + 1, int(self.end[row]), int(self.offset[row + 1])) for row in rows]
+            return [(self.start, self.stop)]
+        rows = (self.offset[1:] != self.end[:-1]).nonzero()[0]
+        found = list(zip(self.end[rows].tolist(), self.offset[rows + 1].tolist(), strict=True))
         if self.offset[0] > self.start:
-            found.insert(0, (0, self.start, int(self.offset[0])))
+            found.insert(0, (self.start, int(self.offset[0])))
         if self.end[-1] < self.stop:
-            found.append((self.n, int(self.end[-1]), self.stop))
+            found.append((int(self.end[-1]), self.stop))
         return found
 
 
@@ -218,6 +221,8 @@ class Kernel:
                 batch.stop += shift
                 batch.offset = batch.offset + shift
                 batch.end = batch.end + shift
+                if batch.feeds is not None:
+                    batch.feeds = batch.feeds + shift
                 batch.unread = [(row, a + shift, b + shift) for row, a, b in batch.unread]
             yield batch
 
@@ -245,12 +250,12 @@ class Kernel:
             a = int(feeds[-1]) + 1
             if data.find(tag, a, end) >= 0:
                 unread.append((len(rows.offset), a, end))
-        return self._batch(windows, start, end, lines, rows, unread)
+        return self._batch(data, start, end, lines, feeds, rows, unread)
 
     def _sparse_batch(self, data: bytes | bytearray, windows: Windows, start: int, stop: int) -> Batch:
         """Blocks in which busy lines are few: the places of one byte of the tag are rows."""
         at = start
-        newlines = 0
+        blocks: list[tuple[int, int]] = []
         found: list[Array] = []
         hits = 0
         while at < stop and hits < self._few:
@@ -260,21 +265,27 @@ class Kernel:
                 # Enough for now: the exact reader may have to teach something first.
                 end = data.find(b"\n", int(tags[self._few - 1]), end) + 1 or end
                 tags = tags[tags < end]
-            newlines += count_lines(data, at, end, self._scratch)
+            blocks.append((at, end))
             found.append(tags)
             hits += len(tags)
             at = end
         tags = found[0] if len(found) == 1 else np.concatenate(found)
         tables = self._tables or (self._prepare() if self._heads else None)
+        feeds: Array = None
         if not hits or tables is None:
             rows, bad = _NO_ROWS, np.arange(hits)
+            newlines = count_lines(data, start, at, self._scratch)
         else:
+            pieces = [(at, min(at + BLOCK, b)) for a, b in blocks for at in range(a, b, BLOCK)]
+            lines = [places_of(self._scratch, windows.bytes, a, b, 10) for a, b in pieces]
+            feeds = lines[0] if len(lines) == 1 else np.concatenate(lines)
+            newlines = len(feeds)
             starts = self._scratch.get("starts", hits, np.int64)
             starts.fill(-1)
             for distance in tables.anchors:
                 places = tags - distance
-                feeds = windows.bytes.take(places - 1, mode="clip") == 10
-                fits = (places == start) | (feeds & (places > start))
+                behind_feed = windows.bytes.take(places - 1, mode="clip") == 10
+                fits = (places == start) | (behind_feed & (places > start))
                 np.copyto(starts, places, where=fits)
             lost = starts < 0
             if lost.any():
@@ -299,18 +310,29 @@ class Kernel:
             before = b
             unread.append((int(np.searchsorted(rows.offset, a)), a, b))
         self._few = min(self._few * 4, ROWS // 2) if len(unread) * 4 <= hits else 32
-        return self._batch(windows, start, at, newlines, rows, unread)
+        return self._batch(data, start, at, newlines, feeds, rows, unread)
 
     def _batch(
-        self, windows: Windows, start: int, stop: int, newlines: int, rows: _Rows, unread: list[tuple[int, int, int]]
+        self,
+        data: bytes | bytearray,
+        start: int,
+        stop: int,
+        newlines: int,
+        feeds: Array,
+        rows: _Rows,
+        unread: list[tuple[int, int, int]],
     ) -> Batch:
         if len(unread) > _UNREAD and not self._skip:
             # Hand back early, so that the next lines like these are recognised.
             row, _, stop = unread[_UNREAD - 1]
             unread = unread[:_UNREAD]
             rows = _cut(rows, row)
-            newlines = int(np.count_nonzero(windows.bytes[start:stop] == 10))
-        return Batch(start, stop, newlines, rows, unread)
+            if feeds is None:
+                newlines = count_lines(data, start, stop, self._scratch)
+            else:
+                feeds = feeds[: int(np.searchsorted(feeds, stop))]
+                newlines = len(feeds)
+        return Batch(start, stop, newlines, feeds, rows, unread)
 
     # Finding rows
 

@@ -199,6 +199,9 @@ class ReleaseHints:
 
     def add(self, message: Message, text: str = "") -> None:
         """Take what a message says. text: the message part of its line, needed for `server-args`."""
+        if isinstance(message, Busy):
+            self._add_busy(message)
+            return
         key = message.kind if isinstance(message, Context) else message.form
         seen = self._seen.get(key, 0)
         if seen >= _ENOUGH_OF_A_KIND:
@@ -210,11 +213,18 @@ class ReleaseHints:
         bounds = _dialect_bounds().get(message.form)
         if bounds is not None:
             self.add_span(f"the checker's form {message.form}", *bounds, certain=True)
-        if isinstance(message, Busy):
-            for pool in message.pools:
-                for name in pool.extra:
-                    if name in EXTRA_BOUNDS:
-                        self.add_span(f"{name} in a busy line", *EXTRA_BOUNDS[name], certain=True)
+
+    def _add_busy(self, message: Busy) -> None:
+        """Every one counts: a reader of columns does not tell of all of them."""
+        if message.form not in self._seen:
+            self._seen[message.form] = 1
+            bounds = _dialect_bounds().get(message.form)
+            if bounds is not None:
+                self.add_span(f"the checker's form {message.form}", *bounds, certain=True)
+        for pool in message.pools:
+            for name in pool.extra:
+                if name in EXTRA_BOUNDS:
+                    self.add_span(f"{name} in a busy line", *EXTRA_BOUNDS[name], certain=True)
 
     def add_span(self, what: str, low: str | None, high: str | None, certain: bool = False) -> None:
         """Take a hint: `what` is found in releases `low` to `high` only. Raises ReleaseError for what is no release."""

@@ -7,11 +7,12 @@ exactly. Which lines can matter depends on the sink's state, so it is asked agai
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from memcheck_cli.log.context import BATCH_MARKERS, STRUCTURAL_MARKERS
-from memcheck_cli.log.markers import Markers
+from memcheck_cli.log.lines import BUSY_LINE
+from memcheck_cli.log.markers import Markers, Span
 from memcheck_cli.log.reader import LineReader
 from memcheck_cli.log.records import Busy, Line, Message
 
@@ -35,11 +36,26 @@ STEADY = (
 )
 """Besides the busy tag, what every line holds that matters to a sink that wants nothing in particular."""
 
-KERNEL_FROM = 20_000
-"""Busy lines read one by one before the kernel is loaded: it pays for its start after that many."""
+KERNEL_PAYS = 16_000
+"""Busy lines for which loading the kernel (and numpy) costs as much as it saves."""
+
+SURE = 256
+"""Busy lines after which their number in the rest of a file is guessed."""
+
+COUNTS = 256 << 20
+"""Bytes of a file from which on numpy is worth loading for nothing but counting lines."""
+
+REACH = 64 << 10
+"""Bytes searched at once where what matters changes often."""
 
 HEAD = 64 * 1024
 """Bytes at the beginning that are read line by line: pasted text, which may be broken anywhere, is no longer."""
+
+COUNTED_BY_ARRAY = 16 << 10
+"""Bytes from which on lines are counted by numpy once it is loaded."""
+
+MOST_HEADS = 4096
+"""Prefixes whose meaning is remembered."""
 
 LINES_BEFORE = 2
 """Lines read before a marked line that may be the end of a wrapped one."""
@@ -48,9 +64,11 @@ LINES_BEFORE = 2
 class Sink(Protocol):
     """What the scanner reads into; `ledger.skim.LedgerSink` is the one.
 
-    wants_batches: batch lines matter now. wants_startup: so do start-up lines. wants_every_line: so does every line.
+    settled: one more record of a known stream changes nothing of the following. wants_batches: batch lines matter now. wants_startup: so do start-up lines. wants_every_line: so does every line.
     """
 
+    @property
+    def settled(self) -> bool: ...
     @property
     def wants_batches(self) -> bool: ...
     @property
@@ -60,6 +78,12 @@ class Sink(Protocol):
 
     def fold(self, line: Line, message: Message | None, /) -> None:
         """A line, read exactly."""
+
+    def record(
+        self, rank: str, pool: str, line: int, offset: int, time: str, total: int, terms: tuple[int, ...], /
+    ) -> bool:
+        """A whole bare busy line of the current form, while not every line is wanted. Answers False where it must be
+        folded instead."""
 
     def takes(self, streams: Iterable[tuple[str | None, str]], /) -> bool:
         """Whether records of these streams may come as rows now."""
@@ -72,18 +96,29 @@ class Sink(Protocol):
 
 
 class Scanner:
-    """Reads a text given in pieces of whole lines. lines: how many were passed so far."""
+    """Reads a text given in pieces of whole lines. lines: how many were passed so far.
 
-    def __init__(self, sink: Sink, kernel_from: int = KERNEL_FROM, head: int = HEAD) -> None:
+    kernel_from: busy lines read one by one before the kernel is loaded, None to decide by what they cost. head: bytes
+    at the beginning of which every line is read. size: bytes of the whole text, where that is known.
+    """
+
+    def __init__(self, sink: Sink, kernel_from: int | None = None, head: int = HEAD, size: int | None = None) -> None:
         self.reader = LineReader()
         self._head = head
+        self._size = size
         self._stop = 0
         self._sink = sink
         self._kernel_from = kernel_from
         self._busy = 0
+        self._sure = SURE if kernel_from is None else kernel_from
         self._kernel: Any = None
+        self._tags = Markers((TAG,))
         self._markers: dict[tuple[bytes, ...], Markers] = {}
         self._wanted: tuple[bytes, ...] = ()
+        self._reach = REACH
+        self._count_lines: Callable[[bytearray, int, int], int] | None = None
+        self._heads: dict[tuple[bytes, bytes], tuple[str, str]] = {}  # time and rank tokens, as printed and as kept
+        self._pools: dict[bytes, str] = {}
 
     @property
     def lines(self) -> int:
@@ -94,6 +129,8 @@ class Scanner:
         """data[start:stop], whole lines. base: source offset of data[0]."""
         at = start
         self._stop = stop
+        if self._count_lines is None and self._size is not None and self._size >= COUNTS and base + at >= self._head:
+            self._load_counter()
         while at < stop:
             if base + at < self._head or self._every_line():
                 at = self._one(data, at, stop, base)
@@ -101,10 +138,8 @@ class Scanner:
                 at = self._columns(data, at, stop, base)
             else:
                 at = self._marked(data, at, stop, base)
-                if self._kernel is None and self._busy >= self._kernel_from:
-                    from memcheck_cli.log.kernel import Kernel
-
-                    self._kernel = Kernel(TAG)
+                if self._kernel is None and self._pays(base + at):
+                    self._load_kernel()
 
     def end_of_part(self) -> None:
         """A file of several ends here."""
@@ -128,28 +163,44 @@ class Scanner:
     def _one(self, data: bytearray, at: int, stop: int, base: int) -> int:
         """Read the line at `at`."""
         end = data.find(b"\n", at, stop) + 1 or stop
-        self._read(data, at, end, base)
+        plain = self.reader.unwrapper.passes_bare_lines and not self._sink.wants_every_line
+        if not (plain and self._record(data, at, end, base)):
+            self._read(data, at, end, base)
         return end
 
     def _marked(self, data: bytearray, at: int, stop: int, base: int) -> int:
         """Read the marked lines until what matters changes; answers how far it came."""
+        if stop - at > 2 * self._reach:
+            stop = data.rfind(b"\n", at, at + self._reach) + 1 or stop
         markers = self._searching(data, at, stop, True)
-        for a, b in markers.find(data, at, stop):
+        found = tags = self._tags.find(data, at, stop)
+        others = markers.find(data, at, stop, _between(tags, at, stop) if tags else None)
+        if others:
+            found = sorted({*tags, *others})
+        reader, sink = self.reader, self._sink
+        plain = reader.unwrapper.passes_bare_lines
+        for a, b in found:
             if a < at:
                 continue  # read already, before the line behind it
             if a > at:
                 before = self._before(data, at, a)
-                self.reader.lines += data.count(b"\n", at, before)
+                reader.lines += self._count(data, at, before)
                 at = before
+            if plain and at == a and self._record(data, a, b, base):
+                at = b
+                if sink.settled and self._busy < self._sure:
+                    continue
+            else:
                 while at < b:
                     at = self._one(data, at, b, base)
-            else:
-                at = self._one(data, a, b, base)
+                plain = reader.unwrapper.passes_bare_lines
             if self._changed():
+                self._reach = max(self._reach // 2, REACH)
                 return at
-            if self._kernel is None and self._busy >= self._kernel_from and not self._sink.wants_batches:
+            if self._busy >= self._sure and self._kernel is None and self._pays(base + at):
                 return at
-        self.reader.lines += data.count(b"\n", at, stop)
+        self._reach = min(self._reach * 2, 1 << 30)
+        reader.lines += self._count(data, at, stop)
         return stop
 
     @staticmethod
@@ -187,16 +238,14 @@ class Scanner:
                 continue
             first = reader.lines
             offset = batch.offset
-            if batch.n * 5 >= batch.newlines * 3:
-                special = [found for _, a, b in batch.gaps() for found in markers.find(data, a, b)]
-            else:
-                special = markers.find(data, batch.start, at)
-            special = sorted({*special, *((a, b) for _, a, b in batch.unread)})
-            if batch.n == batch.newlines and not special:
+            special = markers.find(data, batch.start, at, batch.gaps() if batch.n else None)
+            if batch.unread:
+                special = sorted({*special, *((a, b) for _, a, b in batch.unread)})
+            feeds = batch.feeds
+            if batch.n == batch.newlines:
                 lines = np.arange(first + 1, first + 1 + batch.n)
-            elif batch.n or special:
-                feeds = np.flatnonzero(np.frombuffer(data, np.uint8)[batch.start : at] == 10)
-                lines = np.searchsorted(feeds, offset - batch.start) + (first + 1)
+            elif batch.n:
+                lines = np.searchsorted(feeds, offset) + (first + 1)
             row = 0
             passed = batch.start
             for a, b in special:
@@ -210,7 +259,8 @@ class Scanner:
                     row = until
                 sink.flush()
                 begin = max(self._before(data, passed, a), int(batch.end[row - 1]) if row else batch.start)
-                reader.lines = first + int(np.searchsorted(feeds, begin - batch.start))
+                before = self._count(data, batch.start, begin) if feeds is None else int(np.searchsorted(feeds, begin))
+                reader.lines = first + before
                 passed = begin
                 while passed < b:
                     passed = self._one(data, passed, b, base)
@@ -223,6 +273,34 @@ class Scanner:
         return at
 
     # Helpers
+
+    def _pays(self, passed: int) -> bool:
+        """Whether the kernel is worth loading, after so many bytes of the text."""
+        if self._kernel_from is not None:
+            return self._busy >= self._kernel_from and not self._sink.wants_batches
+        if self._busy < self._sure or self._sink.wants_batches:
+            return False
+        self._sure = self._busy + SURE
+        if self._size is None:
+            return self._busy >= KERNEL_PAYS
+        return self._busy * (self._size - passed) >= KERNEL_PAYS * passed
+
+    def _load_kernel(self) -> None:
+        self._load_counter()
+        from memcheck_cli.log.kernel import Kernel
+
+        self._kernel = Kernel(TAG)
+
+    def _load_counter(self) -> None:
+        from memcheck_cli.log.blocks import line_counter
+
+        self._count_lines = line_counter()
+
+    def _count(self, data: bytearray, start: int, stop: int) -> int:
+        """Line feeds in data[start:stop]."""
+        if self._count_lines is None or stop - start < COUNTED_BY_ARRAY:
+            return data.count(b"\n", start, stop)
+        return self._count_lines(data, start, stop)
 
     def _read(self, data: bytearray, a: int, b: int, base: int) -> None:
         """Read data[a:b], one physical line, exactly."""
@@ -239,10 +317,41 @@ class Scanner:
                 if self._kernel is not None and line.number == number and not (line.captured or line.copied):
                     self._kernel.learn(raw, line, message)
 
+    def _record(self, data: bytearray, a: int, b: int, base: int) -> bool:
+        """Read data[a:b] if it is a bare busy line of the current form; answers whether it was."""
+        match = BUSY_LINE.match(data, a, b)
+        # A line end of one character, and no digit behind it that may be the rest of a number.
+        if match is None or match.end() != b - 1 or (b < self._stop and 0x30 <= data[b] <= 0x39):
+            return False
+        when, tokens, pool, total, available, evictable, protected, held, uncached, more = match.groups()
+        if more:
+            return False
+        heads = self._heads
+        head = heads.get((when, tokens))
+        if head is None:
+            if len(heads) >= MOST_HEADS:
+                heads.clear()
+            time = when.decode("ascii").replace(" ", "T").replace(",", ".")
+            head = heads[when, tokens] = (time, tokens.decode("ascii").strip() or "-")
+        name = self._pools.get(pool)
+        if name is None:
+            if len(self._pools) >= MOST_HEADS:
+                return False
+            name = self._pools[pool] = pool.decode("ascii")
+        reader = self.reader
+        number = reader.lines + 1
+        numbers = (int(available), int(evictable), int(protected), int(held), int(uncached))
+        if not self._sink.record(head[1], name, number, base + a, head[0], int(total), numbers):
+            return False
+        reader.lines = number
+        reader.unwrapper.passed(number, b - a - 1)
+        self._busy += 1
+        return True
+
     def _searching(self, data: bytearray, at: int, stop: int, tagged: bool) -> Markers:
         """The search for what matters now; remembers what that is, for `_changed`."""
         self._wanted = self._matters()
-        sought = (TAG, *self._wanted) if tagged else self._wanted
+        sought = self._wanted
         if data[at] != 0x5B:
             # Wrapped, it seems: a collector's parts of lines must be read, unless there are none in this piece.
             unwrapper = self.reader.unwrapper
@@ -269,3 +378,16 @@ class Scanner:
     def _every_line(self) -> bool:
         unwrapper = self.reader.unwrapper
         return self._sink.wants_every_line or unwrapper.needs_all_lines or unwrapper.captured
+
+
+def _between(lines: list[Span], start: int, stop: int) -> list[Span]:
+    """The stretches of start to stop between some lines."""
+    gaps = []
+    at = start
+    for a, b in lines:
+        if a > at:
+            gaps.append((at, a))
+        at = b
+    if at < stop:
+        gaps.append((at, stop))
+    return gaps

@@ -139,8 +139,9 @@ def check(kernel: Kernel, data: bytes, start: int, stop: int, teach: bool = True
         recognised += batch.n
         covered = list(zip(batch.offset.tolist(), batch.end.tolist(), strict=True))
         assert all(data.find(b"\n", first) + 1 == end for first, end in covered)
-        for row, first, end in reversed(batch.gaps()):
-            covered.insert(row, (first, end))
+        covered = sorted(covered + batch.gaps())
+        feeds = [place for place in range(batch.start, batch.stop) if data[place] == 10]
+        assert batch.feeds is None or batch.feeds.tolist() == feeds
         assert [first for first, _ in covered] == [batch.start, *(end for _, end in covered[:-1])]
         assert covered[-1][1] == batch.stop
         for row, first, end in reversed(batch.unread):

@@ -50,6 +50,22 @@ def test_the_same_as_a_plain_search(blocks: list[bytes], chosen: set[bytes]) -> 
         assert finder.find(bytearray(data), start, stop) == plainly(markers, data, start, stop)
 
 
+@settings(max_examples=200)
+@given(
+    st.lists(st.lists(pieces, max_size=40).map(b"".join), min_size=1, max_size=4),
+    st.sets(st.sampled_from(MARKERS)),
+    st.randoms(use_true_random=False),
+)
+def test_only_the_gaps_are_looked_at(blocks: list[bytes], chosen: set[bytes], rng) -> None:
+    markers = tuple(sorted(chosen)) or MARKERS
+    finder = Markers(markers)
+    for data in blocks:
+        lines = plainly((b"",), data, 0, len(data))
+        gaps = [line for line in lines if rng.random() < 0.6]
+        wanted = [line for line in plainly(markers, data, 0, len(data)) if line in gaps]
+        assert finder.find(bytearray(data), 0, len(data), gaps) == wanted
+
+
 def test_a_log_that_changes() -> None:
     finder = Markers(MARKERS)
     quiet = NOISE * 3000

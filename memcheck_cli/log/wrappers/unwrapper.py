@@ -45,12 +45,21 @@ class Unwrapper:
         self._captured = False
         self._width = 0
         self._saw_bare = False
-        self._last = (0, "")
+        self._last = (0, 0)
 
     @property
     def captured(self) -> bool:
         """Whether the lines stand in captured output now: there every line matters."""
         return self._captured
+
+    @property
+    def passes_bare_lines(self) -> bool:
+        """Whether a busy line that `plain.plain` passes is what it is now, and need not be fed: see `passed`."""
+        return self._saw_bare and not (self.needs_all_lines or self._captured or self._width)
+
+    def passed(self, number: int, size: int) -> None:
+        """A busy line was passed that had this number and so many characters."""
+        self._last = (number, size)
 
     @property
     def sticky_markers(self) -> tuple[bytes, ...]:
@@ -86,12 +95,12 @@ class Unwrapper:
                 if kind == 2:
                     self._saw_bare = True
                 self.layers = ()
-                self._last = (number, text)
+                self._last = (number, len(text))
                 return [Unwrapped(number, offset, None, None, text, 1, False, self._captured, whole)]
         peeling = self._long_way()
         last, before = self._last
-        peeling.before = len(before) if last == number - 1 else 0
-        self._last = (number, text)
+        peeling.before = before if last == number - 1 else 0
+        self._last = (number, len(text))
         done = peeling.feed(number, offset, text, whole, digit_follows and not text[:1].isdigit())
         self._catch_up(peeling)
         return done
