@@ -163,7 +163,8 @@ class Scanner:
     def _one(self, data: bytearray, at: int, stop: int, base: int) -> int:
         """Read the line at `at`."""
         end = data.find(b"\n", at, stop) + 1 or stop
-        plain = self.reader.unwrapper.passes_bare_lines and not self._sink.wants_every_line
+        # The kernel learns from lines that are read exactly.
+        plain = self._kernel is None and self.reader.unwrapper.passes_bare_lines and not self._sink.wants_every_line
         if not (plain and self._record(data, at, end, base)):
             self._read(data, at, end, base)
         return end
