@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import IO
 
 from rich.console import Console
@@ -22,12 +23,15 @@ STYLES = {BROKEN: "bold red", BALANCED: "bold green"}
 SHOWN = 5
 SHOWN_SOURCES = 20
 
+Stop = tuple[Place, str] | tuple[LogPlace, str] | None
+"""Where a server stops and why; None: nowhere."""
+
 
 def print_replay(replay: Replay, options: Options, output: IO[str], verbose: bool = False) -> None:
     """Print the whole answer."""
     with console_for(output) as console:
         head = Text(replay.verdict.upper(), style=STYLES.get(replay.verdict, "bold yellow"))
-        console.print(head.append(Text(f"  {_headline(replay)}", style="default not bold")))
+        console.print(head.append(Text(f"  {_headline(replay, options)}", style="default not bold")))
         shown = replay.results if verbose else replay.results[:SHOWN_SOURCES]
         for result in shown:
             _print_result(console, result, options, verbose)
@@ -35,10 +39,14 @@ def print_replay(replay: Replay, options: Options, output: IO[str], verbose: boo
             console.print(f"… and {len(replay.results) - len(shown)} more sources (-v shows them)")
 
 
-def _headline(replay: Replay) -> str:
+def _headline(replay: Replay, options: Options) -> str:
     records = sum(result.records for result in replay.results)
     if not records:
-        return "no record of the checker and no recording was found."
+        if replay.exit_code == 4:
+            return "nothing could be read."
+        if options.ranks or options.pools:
+            return "no record of the ranks and pools asked for was found."
+        return "no record of the checker and no recording was found; memcheck analyze says what to switch on."
     breaks = sum(plain_breaks(result) for result in replay.results)
     changed = [result.what_if[-1].breaks for result in replay.results if result.what_if]
     said = f"{_count(breaks, 'record breaks', 'records break')} by the rules"
@@ -136,11 +144,14 @@ def _print_against(console: Console, result: LogReplay | RecordingReplay, rules:
     other = result.against
     if other is None:
         return
-    ours = _stop(other.stops_ours, rules)
-    theirs = _stop(other.stops, other.rules)
-    _indent(console, f"{theirs}, {ours}." if theirs != ours else f"{theirs}.")
+    _indent(console, _stops(other.stops_ours, safe(rules), other.stops, safe(other.rules), other.untold))
+    for untold, number in other.untold.items():
+        checks = "checks" if isinstance(result, RecordingReplay) else "records"
+        _indent(console, f"What {safe(untold)} makes of {number} {checks} cannot be told.", 4)
     if other.first is None:
-        _indent(console, "The two rules part nowhere.", 4)
+        _indent(
+            console, "Where both can be told, they part nowhere." if other.untold else "The two rules part nowhere.", 4
+        )
         return
     many = _count(other.differ, "record", "records")
     if isinstance(other.first, Difference):
@@ -148,20 +159,43 @@ def _print_against(console: Console, result: LogReplay | RecordingReplay, rules:
         said = f"line {one.place.line}, check {one.place.iteration}: {one.reason}"
     else:
         at, mine, against = other.first
-        said = f"line {at.line}, {_log_place(at)}: {mine} by {rules}, {against} by {other.rules}"
+        said = f"line {at.line}, {_log_place(at)}: {rules}: {mine}; {other.rules}: {against}"
     _indent(console, safe(f"They part on {many}, first on {said}.", 500), 4)
 
 
-def _stop(at: tuple[Place, str] | tuple[LogPlace, str] | None, rules: str) -> str:
+def _stops(ours: Stop, rules: str, theirs: Stop, others: str, untold: Collection[str]) -> str:
+    """Where servers under either rules would have stopped, ours first."""
+    if (ours is None and rules in untold) or (theirs is None and others in untold):
+        said = []
+        for name, at in ((rules, ours), (others, theirs)):
+            known = f"would have stopped {_stop(at)}" if at else "would not have stopped"
+            said.append(f"{name}: {'cannot be told' if at is None and name in untold else known}")
+        return "; ".join(said) + "."
+    if ours is None and theirs is None:
+        return f"Neither {rules} nor {others} would have stopped."
+    if ours is None:
+        return f"{rules} would not have stopped at all, {others} {_stop(theirs)}."
+    if theirs is None:
+        return f"{rules} would have stopped {_stop(ours)}, {others} not at all."
+    if _stop(ours) == _stop(theirs):
+        return f"Both {rules} and {others} would have stopped {_stop(ours)}."
+    return f"{rules} would have stopped {_stop(ours)}, {others} {_stop(theirs)}."
+
+
+def _stop(at: Stop) -> str:
     if at is None:
-        return f"{safe(rules)} would not have stopped at all"
+        return "nowhere"
     place, why = at
     when = f"iteration {place.iteration}" if place.iteration else "an assertion"
-    return f"{safe(rules)} would have stopped at {when} (line {place.line}: {safe(why)})"
+    return f"at {when} (line {place.line}: {safe(why)})"
 
 
 def _print_what_if(console: Console, question: WhatIf) -> None:
     label = safe(question.label, 200)
+    if not question.met:
+        what = "is of that pool" if all(change.kind == "total" for change in question.changes) else "has that term"
+        _indent(console, f"What if {label}: no record {what}, so nothing changes.")
+        return
     if question.first is None:
         said = f"What if {label}: nothing breaks"
     else:

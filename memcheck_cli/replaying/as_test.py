@@ -70,7 +70,8 @@ class Window:
 _LOG = '''"""The pool check around the first break of {source}.
 
 {where}
-Rules of SGLang {rules}: {equation} == total, else the check fails. Unit: tokens (slots for mamba and req).
+Rules of SGLang {rules}, in tokens (slots for mamba and req):
+    {equation} == total, else the check fails.
 Replace `accounted` by the code under test; the records are the numbers that the server printed.
 """
 

@@ -84,13 +84,15 @@ class WhatIf:
     """Folds records under one or several changes: what breaks then, and does that explain what broke before?
 
     first: the place (any value) of the first record that breaks under the changes, with its verdict. breaks, before:
-    records that break with and without them. cured: broke before and do not now. new: the other way round.
+    records that break with and without them. cured: broke before and do not now. new: the other way round. met: a
+    record has the term or is of the pool that a change names.
     """
 
     def __init__(self, changes: Sequence[Change]) -> None:
         self.changes = tuple(changes)
         self.first: tuple[object, Verdict] | None = None
         self.breaks = self.before = self.cured = self.new = 0
+        self.met = False
 
     @property
     def label(self) -> str:
@@ -105,6 +107,7 @@ class WhatIf:
     def add(self, place: object, server: Server, pool: PoolCheck, plain: Verdict | None) -> Verdict | None:
         """One more record; `plain` is its verdict without the changes. Answers the one with them."""
         changed = judge_with(server, pool, self.changes)
+        self.met = self.met or any(_meets(change, pool) for change in self.changes)
         broke = plain is not None and plain.leak
         breaks = changed is not None and changed.leak
         self.before += broke
@@ -114,6 +117,12 @@ class WhatIf:
         if changed is not None and breaks and self.first is None:
             self.first = (place, changed)
         return changed
+
+
+def _meets(change: Change, pool: PoolCheck) -> bool:
+    if change.kind == "total":
+        return change.name == pool.pool
+    return change.name in pool.terms or change.name in pool.extra
 
 
 def questions(changes: Sequence[Change]) -> list[WhatIf]:

@@ -17,7 +17,7 @@ from memcheck_cli.ledger.stream import EMPTY
 from memcheck_cli.log.records import Line, Message
 from memcheck_cli.replaying.changes import Change, judge_with, questions
 from memcheck_cli.replaying.judgements import Judgement, LogReplay, pool_check
-from memcheck_cli.replaying.parting import DIES_ON_HYBRID, LogPlace, Parting, outcome
+from memcheck_cli.replaying.parting import DIES_ON_HYBRID, NO_TOTAL, LogPlace, Parting, outcome
 from memcheck_cli.replaying.releases_of_log import Candidates
 from memcheck_cli.replaying.server_word import FAILED, UNKNOWN, busy_words, failed_pools, idle_words
 
@@ -73,7 +73,7 @@ class LogReplayer:
         self.ledger = Ledger(name, self._watch)
         self._candidates: dict[int, Candidates] = {}
         self._pending: dict[tuple[int, str | None, str], tuple[Stream, _Check]] = {}
-        self._waiting: list[tuple[Judgement, Row, Stream]] = []
+        self._waiting: list[tuple[Judgement, Row, Stream, bool]] = []
         self._servers: dict[tuple[str, str], Server] = {}
         self._judged_forms: set[tuple[int, str]] = set()
         self._silences: dict[tuple[str, bool, int], str] = {}
@@ -101,8 +101,10 @@ class LogReplayer:
         self._pending.clear()
         for stream in self.ledger.in_order():
             self._lone_assertions(stream)
-        for judgement, row, stream in self._waiting:
-            self._count(self._decide(judgement, row, stream, last=True))
+        for judgement, row, stream, hybrid in self._waiting:
+            decided = self._decide(judgement, row, stream, last=True, hybrid=hybrid)
+            self._set_against(decided, stream, hybrid)
+            self._count(decided)
         self._waiting.clear()
         # Named at the end: later lines may have narrowed down the release. What they narrow changes no verdict.
         self.result.rules = {self.rules or self._candidates_of(run).newest(form) for run, form in self._judged_forms}
@@ -182,12 +184,12 @@ class LogReplayer:
             self._count(_unknown(judgement, f"by the rules of {rules}: {silent}"))
             return
         decided = self._decide(judgement, row, stream, last=False, hybrid=hybrid)
-        self._set_against(decided, stream, hybrid)
         if decided.ours is None and decided.why == _WAIT:
             if len(self._waiting) < MOST_WAITING:
-                self._waiting.append((judgement, row, stream))
+                self._waiting.append((judgement, row, stream, hybrid))
                 return
             decided = _unknown(judgement, "too many records without a total")
+        self._set_against(decided, stream, hybrid)
         self._count(decided)
 
     def _silent(self, stream: Stream, kind: str, hybrid: bool) -> str:
@@ -365,9 +367,11 @@ class LogReplayer:
         for rules in (judgement.rules, against.rules):
             silent = self.silence(rules, stream, hybrid)
             if silent:
-                words.append("stops: " + silent if silent == DIES_ON_HYBRID else silent)
+                words.append(silent)
             else:
                 words.append(outcome(judge_with(self.server(rules, "busy", pool.pool, hybrid), pool, ())))
+            if words[-1] == NO_TOTAL:
+                against.untold[rules] = against.untold.get(rules, 0) + 1
         against.add(place, *words)
 
 

@@ -6,7 +6,7 @@ A check agrees when the recomputed sizes are the recorded ones. Sizes and counte
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from memcheck_cli.checker.invariant import Verdict
@@ -44,13 +44,15 @@ class Difference:
 
 @dataclass(slots=True)
 class Against:
-    """Where another release's rules part from the ones used. stops: the first check each would have stopped at."""
+    """Where another release's rules part from the ones used. stops: the first check each would have stopped at.
+    untold: by rules, checks they cannot judge from what was recorded."""
 
     rules: str
     differ: int = 0
     first: Difference | None = None
     stops: tuple[Place, str] | None = None
     stops_ours: tuple[Place, str] | None = None
+    untold: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -107,7 +109,8 @@ Keep = Callable[[Check, str, Sizes, Sequence[tuple[PoolCheck, Verdict]], str], N
 
 
 class Replayer:
-    """Folds the checks of one recording under `rules` (None: each check's own release)."""
+    """Folds the checks of one recording under `rules` (None: each check's own release). pools: the invariant is told
+    of these only; sizes are compared whatever they are."""
 
     def __init__(
         self,
@@ -116,11 +119,13 @@ class Replayer:
         changes: Sequence[Change] = (),
         against: str | None = None,
         keep: Keep | None = None,
+        pools: Collection[str] = (),
     ) -> None:
         self.result = RecordingReplay(name, rules, what_if=questions(changes))
         if against is not None:
             self.result.against = Against(against)
         self._keep = keep
+        self._pools = pools
         self._servers: dict[tuple[str, bool], Server] = {}
 
     def add_all(self, checks: Iterable[Check]) -> RecordingReplay:
@@ -216,6 +221,8 @@ class Replayer:
         judged = []
         server = self.server(rules, check.state.hybrid_swa)
         for pool in self.pool_checks(check, rules, sizes):
+            if self._pools and pool.pool not in self._pools:
+                continue
             verdict = server.judge(pool)
             judged.append((pool, verdict))
             place = Place(check.line, check.check, pool.pool)
@@ -234,6 +241,9 @@ class Replayer:
         ours_stops = self._stops(check, rules, sizes if sizes is not None else outcome)
         other_stops = self._stops(check, against.rules, other)
         place = Place(check.line, check.check)
+        for name, answer in ((rules, outcome), (against.rules, other)):
+            if isinstance(answer, NotRecorded):
+                against.untold[name] = against.untold.get(name, 0) + 1
         if ours_stops and against.stops_ours is None:
             against.stops_ours = (place, ours_stops)
         if other_stops and against.stops is None:
@@ -244,7 +254,9 @@ class Replayer:
             return
         against.differ += 1
         if against.first is None:
-            against.first = Difference(place, ours, theirs, _parting_reason(outcome, other, sizes))
+            against.first = Difference(
+                place, ours, theirs, _parting_reason(rules, sizes or outcome, against.rules, other)
+            )
 
     def _stops(self, check: Check, rules: str, outcome: Outcome) -> str:
         """What ends the process on this check under `rules`, or nothing."""
@@ -286,10 +298,10 @@ def _sizes_reason(check: Check, sizes: Sizes) -> str:
     return "; ".join(said)
 
 
-def _parting_reason(outcome: Outcome, other: Outcome, sizes: Sizes | None) -> str:
+def _parting_reason(rules: str, ours: Outcome, others: str, theirs: Outcome) -> str:
     def words(one: Outcome) -> str:
         if isinstance(one, Sizes):
-            return ", ".join(f"{name} {tokens}" for name, tokens in one.batches) or "nothing"
-        return one.what if isinstance(one, Raises) else one.why
+            return "counts " + (", ".join(f"{name} {tokens}" for name, tokens in one.batches) or "nothing")
+        return f"dies with {one.what}" if isinstance(one, Raises) else f"says nothing ({one.why})"
 
-    return f"counted: {words(sizes if sizes is not None else outcome)}; against: {words(other)}"
+    return f"{rules} {words(ours)}; {others} {words(theirs)}"

@@ -28,8 +28,8 @@ _BLOCK = 1 << 20
 class Options:
     """What to replay by. rules, against: releases (or `dev`), None for the one each source came from.
 
-    changes: what-ifs. ranks, pools: only these, of logs. emit: level 1 or 2, None for neither. ring_messages: capacity
-    of the emitted ring. as_test: write a test around the first break.
+    changes: what-ifs. ranks, pools: only these (a recording has no ranks). emit: level 1 or 2, None for neither.
+    ring_messages: capacity of the emitted ring. as_test: write a test around the first break.
     """
 
     rules: str | None = None
@@ -155,7 +155,7 @@ def _replay_recording(name: str, stream: Ahead, options: Options) -> tuple[Resul
         raise UsageError(f"{name}: --emit needs a server log: a recording has no lines to print again")
     window = RecordingWindow() if options.as_test else None
     keep = window.add if window is not None else None
-    replayer = Replayer(name, options.rules, options.changes, options.against, keep)
+    replayer = Replayer(name, options.rules, options.changes, options.against, keep, options.pools)
     try:
         replayer.add_all(read_checks(stream, name))
     except (UnreadableError, OSError) as error:

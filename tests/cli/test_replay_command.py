@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -217,3 +218,71 @@ def test_options_are_documented() -> None:
         if parameter.opts[0].startswith("-"):
             assert max(parameter.opts, key=len) in text
     assert "Examples:" in text
+
+
+OLD = str(SAMPLES / "old-release.log")
+
+
+def said(*arguments: str, stdin: bytes | None = None) -> str:
+    return " ".join(run(*arguments, stdin=stdin).stdout.split())
+
+
+def sessions() -> bytes:
+    lines = Path(HEALTHY).read_text().replace("session_held=0, uncached=1\n", "session_held=1, uncached=0\n")
+    assert "session_held=1" in lines
+    return lines.encode()
+
+
+def test_where_two_releases_stop() -> None:
+    only_ours = said("-", "--rules", "0.5.9", "--against", "0.5.13", stdin=sessions())
+    assert re.search(
+        r"0\.5\.9 would have stopped at iteration \d+ \(line \d+: leak -1\), 0\.5\.13 not at all\.", only_ours
+    )
+    assert re.search(r"iteration \d+: 0\.5\.9: leak -1; 0\.5\.13: balanced\.", only_ours)
+    only_theirs = said("-", "--rules", "0.5.13", "--against", "0.5.9", stdin=sessions())
+    assert re.search(r"0\.5\.13 would not have stopped at all, 0\.5\.9 at iteration \d+ \(", only_theirs)
+    assert "Both 0.5.8 and 0.5.10 would have stopped at iteration" in said(
+        OLD, "--rules", "0.5.8", "--against", "0.5.10"
+    )
+    assert "Neither 0.5.23 nor 0.5.13 would have stopped." in said(HEALTHY, "--against", "0.5.13")
+    hybrid = said(LOST, "--rules", "0.5.9", "--against", "0.5.13")
+    assert "(line 10: the check dies on hybrid pools (NotImplementedError)), 0.5.13 at iteration 15" in hybrid
+    recorded = said(RECORDED, "--rules", "0.5.9", "--against", "0.5.13")
+    assert "0.5.9 dies with NotImplementedError; 0.5.13 counts batch-" in recorded
+
+
+def test_where_two_releases_stop_waits_for_the_total() -> None:
+    log = re.sub(r"(?m)^(?!.*Leak Detected).*max_total_num_tokens=.*\n", "", Path(OLD).read_text())
+    log = re.sub(r"(?m)^.*server_args.*\n", "", log)
+    answered = said("-", "--rules", "0.5.8", "--against", "0.5.9", stdin=log.encode())
+    assert "Both 0.5.8 and 0.5.9 would have stopped at iteration 30" in answered
+    untold = said("-", "--rules", "0.5.8", "--against", "0.5.9", stdin=log.split("Scheduler hit")[0].encode())
+    assert "0.5.8: cannot be told; 0.5.9: cannot be told." in untold
+    assert "would have stopped" not in untold
+
+
+def test_rules_that_need_more_than_was_recorded_are_said_to() -> None:
+    answered = said(RECORDED.replace("swa64", "0.5.12"), "--rules", "0.5.4", "--against", "0.5.13")
+    assert "0.5.4: cannot be told; 0.5.13: would not have stopped." in answered
+    assert "What 0.5.4 makes of 14 checks cannot be told." in answered
+
+
+def test_a_change_that_no_record_knows_is_told() -> None:
+    answered = said(HEALTHY, "--with", "witheld", "--total", "swa=5")
+    assert "What if with witheld: no record has that term, so nothing changes." in answered
+    assert "What if total swa=5: no record is of that pool, so nothing changes." in answered
+    assert "so nothing changes" not in said(HEALTHY, "--without", "session_held")
+
+
+def test_why_no_record_was_found() -> None:
+    assert said(HEALTHY, "--rank", "TP9").startswith("UNDECIDED no record of the ranks and pools asked for was found.")
+    assert "memcheck analyze says what to switch on" in said(str(SAMPLES / "quiet.log"))
+    assert said("missing.log") == "UNDECIDED nothing could be read."
+
+
+def test_pools_of_a_recording() -> None:
+    both = answer(RECORDED, "--total", "full=1")
+    assert both["verdict"] == "broken"
+    only = answer(RECORDED, "--total", "full=1", "--pool", "swa")
+    assert (only["verdict"], list(only["sources"][0]["pools"])) == ("balanced", ["swa"])
+    assert only["agree"] == 13
