@@ -16,8 +16,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-SAMPLE = 32 * 1024
-_PIECES = 16
+SAMPLE = 12 * 1024
+_PIECES = 12
 
 # Costs in ns: of a byte passed over by the search for one byte, and for a whole marker; of a line that is looked at; of
 # a search in one gap.

@@ -64,7 +64,8 @@ LINES_BEFORE = 2
 class Sink(Protocol):
     """What the scanner reads into; `ledger.skim.LedgerSink` is the one.
 
-    settled: one more record of a known stream changes nothing of the following. wants_batches: batch lines matter now. wants_startup: so do start-up lines. wants_every_line: so does every line.
+    settled: one more record of a known stream changes nothing of the following. wants_batches: batch lines matter now.
+    wants_startup: so do start-up lines. wants_every_line: so does every line.
     """
 
     @property
@@ -138,7 +139,7 @@ class Scanner:
                 at = self._columns(data, at, stop, base)
             else:
                 at = self._marked(data, at, stop, base)
-                if self._kernel is None and self._pays(base + at):
+                if self._pays(base + at):
                     self._load_kernel()
 
     def end_of_part(self) -> None:
@@ -198,7 +199,7 @@ class Scanner:
             if self._changed():
                 self._reach = max(self._reach // 2, REACH)
                 return at
-            if self._busy >= self._sure and self._kernel is None and self._pays(base + at):
+            if self._busy >= self._sure and self._pays(base + at):
                 return at
         self._reach = min(self._reach * 2, 1 << 30)
         reader.lines += self._count(data, at, stop)
@@ -276,15 +277,15 @@ class Scanner:
     # Helpers
 
     def _pays(self, passed: int) -> bool:
-        """Whether the kernel is worth loading, after so many bytes of the text."""
-        if self._kernel_from is not None:
-            return self._busy >= self._kernel_from and not self._sink.wants_batches
-        if self._busy < self._sure or self._sink.wants_batches:
+        """Whether the kernel is to be loaded, after so many bytes of the text."""
+        busy = self._busy
+        if busy < self._sure or self._kernel is not None or self._sink.wants_batches:
             return False
-        self._sure = self._busy + SURE
-        if self._size is None:
-            return self._busy >= KERNEL_PAYS
-        return self._busy * (self._size - passed) >= KERNEL_PAYS * passed
+        if self._kernel_from is None:
+            if (busy < KERNEL_PAYS) if self._size is None else busy * (self._size - passed) < KERNEL_PAYS * passed:
+                self._sure = busy + SURE
+                return False
+        return True
 
     def _load_kernel(self) -> None:
         self._load_counter()
