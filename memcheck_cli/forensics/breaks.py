@@ -54,13 +54,14 @@ class Break:
 
     @property
     def iteration(self) -> int | None:
-        """The busy check that broke, from 1; None for an idle report or an assertion without a record."""
-        return None if self.check == "idle" else self.row.iteration
+        """The busy check that broke, from 1; None for an idle report, an assertion without a record, and where the
+        records of many ranks were counted together."""
+        return None if self.check == "idle" or self.stream.joint else self.row.iteration
 
     @property
     def after_iteration(self) -> int | None:
         """For an idle report, the rank's last busy check before it."""
-        return self.row.iteration if self.check == "idle" else None
+        return self.row.iteration if self.check == "idle" and not self.stream.joint else None
 
     @property
     def moved(self) -> dict[str, int] | None:
@@ -284,7 +285,7 @@ class _Judge:
         found.steps = [(s.first, self.delta(s, series, total)) for s in sure if s.first.line >= first.first.line]
         found.last = sure[-1].last
         found.asserted = self.asserted_line(series.pool, found)
-        if check == "busy" and first.first.iteration is not None:
+        if check == "busy" and found.iteration is not None and first.first.iteration is not None:
             found.from_end = first.first.iteration - self.stream.checks
         self.out.breaks.append(found)
         self.count(series.pool, records)
@@ -385,6 +386,8 @@ class _Judge:
 
     def witness(self, series: Series, broken: Segment, total: int | None, check: str) -> tuple[Row | None, int | None]:
         """The last balanced record before a broken segment, and how many iterations between lack a record."""
+        if self.stream.joint:
+            return None, None
         row = broken.witness
         between = 0
         if row is None or series.open_total:
@@ -489,5 +492,5 @@ class _Judge:
             page_size=self.page_size(page.pool),
             pages=page.pages,
             witness=page.witness,
-            from_end=None if page.iteration is None else page.iteration - self.stream.checks,
+            from_end=None if page.iteration is None or self.stream.joint else page.iteration - self.stream.checks,
         )

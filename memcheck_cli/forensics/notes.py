@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 
 from memcheck_cli.forensics.breaks import Item, Judged
-from memcheck_cli.ledger import Ledger, Note, Series, Stream
+from memcheck_cli.ledger import Ledger, Note, Series, Stream, bounds
 from memcheck_cli.ledger.reading import SourceReading
 from memcheck_cli.log.records import Value
 
@@ -21,6 +22,7 @@ def add_notes(reading: SourceReading, judged: Judged) -> None:
     if ledger is None:
         return
     noted(ledger, judged)
+    beyond_bounds(ledger, judged)
     several_pools(judged)
     flushes: dict[int, list[int]] = {}
     for flush in reading.flushes:
@@ -60,6 +62,22 @@ def noted(ledger: Ledger, judged: Judged) -> None:
         judged.findings.append(Item(ledger.source, None, None, None, None, line, reason, "watchdog-numbers"))
 
 
+def beyond_bounds(ledger: Ledger, judged: Judged) -> None:
+    """Add what was not told apart any more."""
+    if ledger.joint is not None:
+        reason = (
+            f"more than {bounds.STREAMS:,} ranks of processes: the records of the further ones are counted together as "
+            f"`{bounds.FURTHER_RANKS}`, each judged by itself, so what moved and at which iteration is not told"
+        )
+        line = ledger.joint.first_line
+        judged.findings.append(Item(ledger.source, None, None, ledger.joint.rank, None, line, reason, "many-streams"))
+    if ledger.last_run_line is not None:
+        reason = f"more than {bounds.RUNS:,} server starts: what follows is counted with the last run"
+        judged.findings.append(
+            Item(ledger.source, bounds.RUNS, None, None, None, ledger.last_run_line, reason, "many-runs")
+        )
+
+
 def _item(ledger: Ledger, note: Note, reason: str, kind: str | None = None, reported: bool = False) -> Item:
     return Item(ledger.source, note.run, note.process, note.rank, None, note.line, reason, kind, reported)
 
@@ -68,7 +86,7 @@ def several_pools(judged: Judged) -> None:
     """Add a finding for every check in which more than one pool breaks."""
     by_check: dict[tuple[object, ...], list[int]] = {}
     for index, found in enumerate(judged.breaks):
-        if found.check == "pages":
+        if found.check == "pages" or found.stream.joint:
             continue
         where = found.row.iteration if found.check == "busy" else (found.row.time, found.row.iteration)
         if found.check == "busy" and where is None:
@@ -101,9 +119,11 @@ def balanced_again(judged: Judged, flushes: Mapping[int, list[int]]) -> None:
     """Add a finding for every series that breaks and balances again; flushes: lines by run."""
     for found in judged.breaks:
         back = next((row for row, delta in found.steps[1:] if delta == 0), None)
-        if back is None:
+        if back is None or found.stream.joint:
             continue
-        flush = next((n for n in flushes.get(found.stream.run, ()) if found.row.line < n < back.line), None)
+        flushed = flushes.get(found.stream.run, [])
+        at = bisect_right(flushed, found.row.line)
+        flush = flushed[at] if at < len(flushed) and flushed[at] < back.line else None
         why = "nothing between says why" if flush is None else f"the cache was flushed between (line {flush})"
         reason = f"off by {found.delta:+d} on line {found.row.line}, and it balances again on line {back.line}: {why}"
         stream = found.stream
@@ -129,7 +149,7 @@ def silent_pools(ledger: Ledger, judged: Judged) -> None:
         for series in stream.busy.values():
             last = series.segments[-1].last
             missing = stream.checks - (last.iteration or 0)
-            if last.iteration is None or missing < SILENT_CHECKS or series.records < SILENT_CHECKS:
+            if stream.joint or last.iteration is None or missing < SILENT_CHECKS or series.records < SILENT_CHECKS:
                 continue
             reason = (
                 f"printed for the last time at iteration {last.iteration} (line {last.line}), and {missing} checks of "
@@ -152,8 +172,9 @@ def why_not_busy(reading: SourceReading, judged: Judged) -> None:
     ledger = reading.ledger
     if ledger is None:
         return
+    checked = {stream.run for stream in ledger.streams.values() if stream.checks or stream.lone_assertions}
     for number, run in ledger.runs.items():
-        if any(s.run == number and (s.checks or s.lone_assertions) for s in ledger.streams.values()):
+        if number in checked:
             continue
         hints = reading.hints.get(number)
         best = hints.best() if hints is not None else None
@@ -169,15 +190,21 @@ def why_not_busy(reading: SourceReading, judged: Judged) -> None:
 
 def missing_ranks(ledger: Ledger, judged: Judged) -> None:
     """Add ranks that exist and were not checked: silent ones, and those that the flags promise and no line shows."""
+    by_run: dict[int, list[Stream]] = {}
+    for stream in ledger.streams.values():
+        by_run.setdefault(stream.run, []).append(stream)
+    named: dict[int, list[tuple[str | None, str, int]]] = {}
+    for (of_run, process, rank), line in sorted(ledger.ranks.items(), key=lambda item: item[1]):
+        named.setdefault(of_run, []).append((process, rank, line))
     for number, run in ledger.runs.items():
-        streams = [s for s in ledger.streams.values() if s.run == number]
+        streams = by_run.get(number, [])
         checked = {(s.process, s.rank) for s in streams if s.checks or s.idle_reports or s.lone_assertions or s.pages}
         if not checked:
             continue
         dumped = all(s.mode == "ring-dump" for s in streams if s.checks) and any(s.checks for s in streams)
         seen = {rank for _, rank in checked}
-        for (of_run, process, rank), line in sorted(ledger.ranks.items(), key=lambda item: item[1]):
-            if of_run != number or (process, rank) in checked:
+        for process, rank, line in named.get(number, ()):
+            if (process, rank) in checked:
                 continue
             seen.add(rank)
             reason = (
@@ -192,8 +219,8 @@ def missing_ranks(ledger: Ledger, judged: Judged) -> None:
             size = run.flag(flag, None)
             if not isinstance(size, int) or isinstance(size, bool) or not 1 < size <= 4096:
                 continue
-            named = {index for rank in seen if (index := _index(rank, token)) is not None}
-            absent = [index for index in range(size) if index not in named]
+            present = {index for rank in seen if (index := _index(rank, token)) is not None}
+            absent = [index for index in range(size) if index not in present]
             if absent:
                 judged.unchecked.append(_missing(ledger, number, args_line, flag, size, token, absent))
 

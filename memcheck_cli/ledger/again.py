@@ -122,10 +122,9 @@ class Again:
 
     def tell_peers(self) -> None:
         """Read the lines again in which peers were found to differ."""
-        for group in self._ledger.peers.groups.values():
-            if not group.fresh:
-                continue
-            group.fresh = False
+        fresh = self._ledger.peers.fresh
+        while fresh:
+            group = fresh.pop(0)
             for found in list(group.doubts()):
                 for sight in found.sights:
                     if sight.row is None:

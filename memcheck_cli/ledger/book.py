@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from memcheck_cli.ledger import bounds
 from memcheck_cli.ledger.peers import Peers
 from memcheck_cli.ledger.rows import NO_MARKS, Row, Segment, Series, accounted
 from memcheck_cli.ledger.runs import Run
@@ -95,6 +96,9 @@ CURRENT_FORMS = ("b3", "b4", "B3", "B4")
 ALWAYS_HEEDED = frozenset({"server-args", "command", "banner", "exception", "flush"})
 """Kinds of context lines that a reader never leaves out."""
 
+STARTING = frozenset({"server-args", "command", "quoted-flags", "banner", "pool-sizes"})
+"""Kinds of context lines that tell something of how a server was started."""
+
 DUMP_MARK = "batch_size()="
 """Stands in the head of a watchdog's dump, behind which it prints pools that are no checks."""
 
@@ -117,10 +121,15 @@ class Ledger:
         self.rejecting: Callable[[Line, str], None] | None = None  # is told of rejected lines, with the reason
         self.records = 0
         self.notes: list[Note] = []
+        self._noted: set[tuple[int, str | None, str, str]] = set()
         self.openings: list[Opening] = []  # series that stopped balancing since the reader last took them
         self.watchdog_pools = 0  # pool texts of watchdog dumps, which are no checks
         self.watchdog_line: int | None = None  # the first of them
         self.peers = Peers()
+        self.joint: Stream | None = None  # what was beyond the bounds, once there was something
+        self.last_run_line: int | None = None  # of the first start beyond the bounds
+        self._processes: set[str] = set()
+        self._looks = 0
         # Ranks that a line no reader leaves out has named, with the first such line: they exist, checked or not.
         self.ranks: dict[tuple[int, str | None, str], int] = {}
         self._numbers: dict[str | None, int] = {}  # current run of each process that had a start of its own
@@ -132,10 +141,14 @@ class Ledger:
         self._captured: dict[tuple[str | None, str], str | None] = {}  # in captured output: repeats until this time
         self._captured_from = 0  # the first line of it
         self._capture_repeats = False  # what the last prefixed captured line was
-        self._young: set[StreamKey] = set()
+        self._young: dict[StreamKey, None] = {}  # streams that may still be dumps, in order
         # What `wants_batches` and `wants_startup` need not look for again before the next start.
         self._held = False
         self._told = False
+        self._paged: set[int] = set()  # runs whose page size is told
+        # Processes without a start of their own that hold something: how many in each run, and in which runs each.
+        self._holders: dict[int, int] = {}
+        self._holding: dict[str, list[int]] = {}
         self._last: tuple[str | None, str, Stream] | None = None
 
     # What a fast reader must know
@@ -156,11 +169,8 @@ class Ledger:
     @property
     def wants_startup(self) -> bool:
         """Start-up lines matter now: what the server was started with is not told yet, or it is still starting."""
-        if self._told:
-            return False
-        run = self.runs.get(self.run_number(None))
-        if run is not None and self._holds(None):
-            self._told = any("page_size" in start.args for start in run.starts.values())
+        if not self._told:
+            self._told = self.run_number(None) in self._paged and self._holds(None)
         return not self._told
 
     @property
@@ -187,6 +197,13 @@ class Ledger:
 
     def fold(self, line: Line, message: Message | None) -> None:
         """Take the next line; `message` is what its text means, None for any other line."""
+        if line.process is not None and line.process not in self._processes:
+            if len(self._processes) < bounds.PROCESSES:
+                self._processes.add(line.process)
+            elif message is None or isinstance(message, Context):
+                return
+            else:
+                line = _as_further(line)
         if (line.captured or self._captured) and self._is_repeated(line):
             return
         if self._wrapped:
@@ -353,51 +370,83 @@ class Ledger:
             return last[2]
         key = (self.run_number(process), process, rank)
         stream = self.streams.get(key)
-        if stream is None:
+        if stream is None and (len(self.streams) >= bounds.STREAMS or process == bounds.FURTHER_RANKS):
+            stream = self._joint_stream()
+        elif stream is None:
             stream = self.streams[key] = Stream(*key)
             stream.watcher = self.watcher
-            splits = self.peers.splits
             stream.peers = self.peers.group_of(*key)
-            if self.peers.splits != splits:
-                for other, known in self.streams.items():
-                    known.peers = self.peers.group_of(*other)
-            self._young.add(key)
+            for other in self.peers.apart():
+                known = self.streams.get((key[0], *other))
+                if known is not None:
+                    known.peers = self.peers.group_of(key[0], *other)
+            self._young[key] = None
         self._last = (process, rank, stream)
         return stream
 
-    def _holds(self, process: str | None) -> bool:
-        run = self.runs.get(self.run_number(process))
-        if run is None:
-            return False
-        if process is not None:
-            start = run.starts.get(process)
-            return start is not None and start.holds
-        return any(start.holds and (key is None or key not in self._numbers) for key, start in run.starts.items())
+    def _joint_stream(self) -> Stream:
+        """Where the records of all streams go that are not told apart any more."""
+        if self.joint is None:
+            key = (self.run_number(None), None, bounds.FURTHER_RANKS)
+            self.joint = self.streams[key] = Stream(*key)
+            self.joint.joint = True
+            self.joint.burst.over = True
+            self.joint.watcher = self.watcher
+        return self.joint
 
-    def _start(self, process: str | None) -> None:
-        """A server start: a new run where the current one already holds a banner, a batch line or a check."""
+    def _holds(self, process: str | None) -> bool:
+        number = self.run_number(process)
+        if process is None:
+            return self._holders.get(number, 0) > 0
+        run = self.runs.get(number)
+        start = run.starts.get(process) if run is not None else None
+        return start is not None and start.holds
+
+    def _hold(self, process: str | None) -> None:
+        """A banner, a batch line or a check of a process."""
+        start = self.run_of(process).start_of(process)
+        if start.holds:
+            return
+        start.holds = True
+        if process is None or process not in self._numbers:
+            number = self.run_number(process)
+            self._holders[number] = self._holders.get(number, 0) + 1
+            if process is not None:
+                self._holding.setdefault(process, []).append(number)
+
+    def _start(self, process: str | None, line: int) -> None:
+        """A server start on `line`: a new run where the current one already holds a banner, a batch line or a check."""
         number = self.run_number(process)
         self._held = self._told = False
         if self._holds(process):
-            for key, stream in self.streams.items():
+            for key in list(self._young):
                 if key[0] == number and (key[1] == process or (process is None and key[1] not in self._numbers)):
+                    stream = self.streams[key]
                     self._opened(stream, "busy", stream.settle())
                     stream.burst.over = True
-                    self._young.discard(key)
-            number += 1
+                    del self._young[key]
+            if number >= bounds.RUNS:
+                self.last_run_line = self.last_run_line or line
+            else:
+                number += 1
             self._last = None
         self._numbers[process] = number
+        if process is not None:
+            for held in self._holding.pop(process, ()):
+                self._holders[held] -= 1
 
     def _context(self, line: Line, message: Context) -> None:
         kind = message.kind
         if kind in ("server-args", "command"):
             self._close_report(line.process)
-            self._start(line.process)
+            self._start(line.process, line.number)
             start = self.run_of(line.process).start_of(line.process)
             if kind == "server-args":
                 start.args.update(message.values)
                 start.args_line = start.args_line or line.number
                 start.time = start.time or line.time
+                if "page_size" in start.args:
+                    self._paged.add(self.run_number(line.process))
             else:
                 start.quoted.update(message.values)
         elif kind == "quoted-flags":
@@ -406,7 +455,7 @@ class Ledger:
                 start.quoted.setdefault(name, value)
         elif kind == "banner":
             start = self.run_of(line.process).start_of(line.process)
-            start.holds = True
+            self._hold(line.process)
             start.banner.update(message.values)
             start.banner_line = line.number
         elif kind == "pool-sizes":
@@ -416,18 +465,20 @@ class Ledger:
                 start.banner["max_total_num_tokens"] = total
                 start.banner_line = line.number
         elif kind in ("prefill", "decode"):
-            self.run_of(line.process).start_of(line.process).holds = True
+            self._hold(line.process)
             for key in list(self._young):
                 stream = self.streams[key]
                 self._opened(stream, "busy", stream.batch_line())
                 if stream.burst.over:
-                    self._young.discard(key)
+                    del self._young[key]
         elif kind == "watchdog" and DUMP_MARK in line.text:
             self._dumps.add(line.process)
         elif kind == "exception" and line.text.startswith("Scheduler hit"):
             self._crashes[line.process] = _Crash(line.rank, line.time, line.number)
             self._traceback[line.process] = (TRACEBACK_LINES, None)
-        if line.rank != "-" and kind in ALWAYS_HEEDED:
+        if kind in STARTING:
+            self.run_of(line.process).changed()
+        if line.rank != "-" and kind in ALWAYS_HEEDED and len(self.ranks) < bounds.STREAMS:
             self.ranks.setdefault((self.run_number(line.process), line.process, line.rank), line.number)
 
     def _trace(self, line: Line) -> None:
@@ -452,7 +503,7 @@ class Ledger:
     def _busy(self, line: Line, message: Busy) -> None:
         stream = self.stream_of(line.process, line.rank)
         if not stream.checks:
-            self.run_of(line.process).start_of(line.process).holds = True
+            self._hold(line.process)
             stream.first_line = stream.first_line or line.number
         current = message.form.startswith(CURRENT_FORMS)
         if not message.pools:
@@ -461,9 +512,9 @@ class Ledger:
         for pool in message.pools:
             self.records += 1
             row = _row(line, line.time, pool.terms, pool.total, pool.marks, message.form, pool.extra)
-            self._opened(stream, "busy", stream.add(pool.pool, row, current))
+            self._opened(stream, "busy", stream.add(_label(stream.busy, pool.pool), row, current))
         if stream.burst.over and self._young:
-            self._young.discard((stream.run, stream.process, stream.rank))
+            self._young.pop((stream.run, stream.process, stream.rank), None)
 
     def add(self, process: str | None, rank: str, pool: str, row: Row) -> None:
         """One busy record of a stream that is known already, apart from its line."""
@@ -526,20 +577,20 @@ class Ledger:
         own = self.streams.get((run, line.process, rank))
         if own is not None:
             self._opened(own, "busy", own.settle())
-        candidates = ([own] if own is not None else []) + [s for k, s in self.streams.items() if k[0] == run]
-        for stream in candidates:
+        for stream in self._near(own, run):
             if stream is not own:
                 self._opened(stream, "busy", stream.settle())
             series = stream.busy.get(pool)
             if series is not None and _shows(series, total, sum_of_terms):
-                if asserted[:3] not in [known[:3] for known in stream.asserted]:
+                if len(stream.asserted) < bounds.ASSERTIONS and asserted[:3] not in [a[:3] for a in stream.asserted]:
                     stream.asserted.append(asserted)
                 if stream.burst.complete:
                     stream.asserted_dump = True
                     stream.burst.over = True
                 return
         stream = self.stream_of(line.process, rank)
-        if asserted[:3] not in [known[:3] for known, *_ in stream.lone_assertions]:
+        lone = stream.lone_assertions
+        if len(lone) < bounds.ASSERTIONS and asserted[:3] not in [known[:3] for known, *_ in lone]:
             stream.first_line = stream.first_line or line.number
             terms = text.terms if text else {}
             marks = text.marks if text else NO_MARKS
@@ -547,6 +598,14 @@ class Ledger:
             stream.lone_assertions.append((asserted, row, stream.last_balanced.get(pool)))
             self.records += 1 if text else 0
             self.openings.append(Opening(stream, "busy", pool, row))
+
+    def _near(self, own: Stream | None, run: int) -> Iterator[Stream]:
+        """The streams of a run in which to look for something, the likeliest first; the others only so often."""
+        if own is not None:
+            yield own
+        if self._looks < bounds.LOOKS:
+            self._looks += len(self.streams)
+            yield from [stream for key, stream in self.streams.items() if key[0] == run]
 
     def _origin(self, line: Line, crashed: str = "") -> tuple[str, str | None]:
         """Rank and time of a line; an unprefixed error line has those of its process's last exception.
@@ -623,6 +682,7 @@ class Ledger:
         balanced = True
         for name, row in rows:
             self.records += 1
+            name = _label(stream.idle, name)
             series = stream.idle.get(name)
             if series is None:
                 series = stream.idle[name] = Series(name)
@@ -651,8 +711,8 @@ class Ledger:
 
         own: the copy names its rank, so it repeats a report of that rank.
         """
-        for other in (stream,) if own else self.streams.values():
-            if other.run == stream.run and all(
+        for other in (stream,) if own else self._near(stream, stream.run):
+            if all(
                 (series := other.idle.get(pool)) is not None
                 and any(
                     (seen.terms, seen.total) == (row.terms, row.total)
@@ -667,7 +727,7 @@ class Ledger:
     def _holds_check(self, stream: Stream, line: Line) -> None:
         # A dump is printed in one go: what was held back before this report is settled, and counts before it.
         self._opened(stream, "busy", stream.settle())
-        self.run_of(line.process).start_of(line.process).holds = True
+        self._hold(line.process)
         stream.first_line = stream.first_line or line.number
 
     def _requests(self, line: Line, message: RequestPool) -> None:
@@ -724,8 +784,9 @@ class Ledger:
             return
         rank, time = self._origin(line)
         run = self.run_number(line.process)
-        known = any((n.run, n.process, n.rank, n.what) == (run, line.process, rank, settled.what) for n in self.notes)
-        if len(self.notes) < 10_000 and not (known and (settled.copied or line.copied)):
+        key = (run, line.process, rank, settled.what)
+        if len(self.notes) < bounds.NOTES and not (key in self._noted and (settled.copied or line.copied)):
+            self._noted.add(key)
             note = Note(run, line.process, rank, line.number, time, settled.kind, settled.what, settled.detail)
             self.notes.append(note)
 
@@ -734,6 +795,28 @@ class Ledger:
     def in_order(self) -> Iterator[Stream]:
         """All streams, by run, then by the order in which they first spoke."""
         return iter(sorted(self.streams.values(), key=lambda stream: stream.run))
+
+
+def _as_further(line: Line) -> Line:
+    """The line as one of a writer that is not told apart."""
+    return Line(
+        line.number,
+        line.offset,
+        bounds.FURTHER_RANKS,
+        line.rank,
+        line.time,
+        line.prefixed,
+        line.text,
+        line.whole,
+        line.copies,
+        line.copied,
+        line.captured,
+    )
+
+
+def _label(known: Mapping[str, Series], pool: str) -> str:
+    """The pool of a record, or what stands for all further ones."""
+    return pool if pool in known or len(known) < bounds.POOLS else bounds.FURTHER_POOLS
 
 
 def _terms(pool: PoolText | None) -> tuple[int | None, ...]:

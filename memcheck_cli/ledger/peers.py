@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from memcheck_cli.ledger.bounds import PEERS
 from memcheck_cli.ledger.rows import Row
 
 REACH = 2 << 20
@@ -157,11 +158,12 @@ class _Follower:
 class Group:
     """Peers of one run, in the order in which they first spoke."""
 
-    __slots__ = ("_followers", "_newest", "_over", "_pending", "_trails", "first", "fresh", "members")
+    __slots__ = ("_followers", "_fresh", "_newest", "_over", "_pending", "_trails", "first", "members")
 
     LIMIT = 256  # rows that wait before they are compared
 
-    def __init__(self) -> None:
+    def __init__(self, fresh: list[Group]) -> None:
+        self._fresh = fresh
         self.members: dict[Member, None] = {}
         self.first: Member | None = None
         self._followers: dict[Member, _Follower] = {}
@@ -169,7 +171,6 @@ class Group:
         self._pending = 0
         self._newest = 0
         self._over = False
-        self.fresh = False  # a difference was found whose lines may have to be read again
 
     @property
     def idle(self) -> bool:
@@ -268,7 +269,7 @@ class Group:
             return
         _, pool, first, sight = min(found, key=lambda item: item[:2])
         assert self.first is not None
-        self.fresh = True
+        self._fresh.append(self)
         follower.doubt = Divergence(pool, sight.iteration, (self.first, member), (first, sight))
         follower.newer = ({}, {})
         trail = follower.trails[pool]
@@ -386,8 +387,14 @@ class Peers:
 
     def __init__(self) -> None:
         self.groups: dict[tuple[int, str | None, str], Group] = {}
-        self.splits = 0  # how often groups were split: streams must then ask for their group anew
+        self.fresh: list[Group] = []  # in which a difference was found whose lines may have to be read again
+        self._apart: list[Member] = []
         self._split: set[tuple[int, str]] = set()
+
+    def apart(self) -> list[Member]:
+        """The members of groups that were split since the last time: their streams must ask for their group anew."""
+        members, self._apart = self._apart, []
+        return members
 
     def group_of(self, run: int, process: str | None, rank: str) -> Group | None:
         """The group a stream belongs to; None for a rank without a TP token."""
@@ -395,14 +402,22 @@ class Peers:
         if not parallel:
             return None
         if (run, rest) not in self._split:
-            group = self.groups.setdefault((run, None, rest), Group())
+            group = self._group((run, None, rest))
+            if len(group.members) >= PEERS and (process, rank) not in group.members:
+                return None
             if not any(seen_rank == rank and seen != process for seen, seen_rank in group.members):
                 return self._joined(group, process, rank)
             # Two processes with the same rank: engines of their own. What was compared so far does not count.
             self._split.add((run, rest))
+            self._apart += group.members
             del self.groups[(run, None, rest)]
-            self.splits += 1
-        return self._joined(self.groups.setdefault((run, process or "", rest), Group()), process, rank)
+        return self._joined(self._group((run, process or "", rest)), process, rank)
+
+    def _group(self, key: tuple[int, str | None, str]) -> Group:
+        group = self.groups.get(key)
+        if group is None:
+            group = self.groups[key] = Group(self.fresh)
+        return group
 
     @staticmethod
     def _joined(group: Group, process: str | None, rank: str) -> Group:

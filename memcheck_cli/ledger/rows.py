@@ -154,6 +154,8 @@ class Series:
             # Forget the oldest segment of the second half; its rows still count.
             gone = segments.pop(self.LIMIT // 2)
             key = (gone.balance, gone.status)
+            if key not in self.dropped and len(self.dropped) >= self.LIMIT:
+                key = (1 if gone.balance > 0 else -1 if gone.balance else 0, gone.status)
             self.dropped[key] = self.dropped.get(key, 0) + gone.count
         return (balance != 0 and status != "cut") or status == "reported"
 

@@ -29,6 +29,11 @@ class Run:
     def __init__(self, number: int) -> None:
         self.number = number
         self.starts: dict[str | None, Start] = {}
+        self._found: dict[tuple[str, str], tuple[Value, int | None]] = {}  # what any process tells: see `_any`
+
+    def changed(self) -> None:
+        """To be called when something was added to one of the starts."""
+        self._found.clear()
 
     def start_of(self, process: str | None) -> Start:
         """The start of a process in this run, made when it is first named."""
@@ -42,25 +47,37 @@ class Run:
         others = [start for key, start in self.starts.items() if key != process]
         return ([own] if own else []) + others
 
+    def _any(self, source: str, name: str) -> tuple[Value, int | None]:
+        """The first value that any process tells, and the line of its banner. source: an attribute of Start."""
+        found = self._found.get((source, name))
+        if found is None:
+            found = None, None
+            for start in self.starts.values():
+                value: Value = getattr(start, source).get(name)
+                if value is not None:
+                    found = value, start.banner_line
+                    break
+            self._found[source, name] = found
+        return found
+
     def flag(self, name: str, process: str | None) -> Value:
         """A launch flag: of the process itself, else of any; server_args beats a quoted option. None: not told."""
-        starts = self._in_order(process)
-        groups = [starts[:1], starts[1:]] if process in self.starts else [starts]
-        for group in groups:
-            for source in ("args", "quoted"):
-                for start in group:
-                    value: Value = getattr(start, source).get(name)
-                    if value is not None:
-                        return value
-        return None
+        own = self.starts.get(process)
+        if own is not None:
+            for told in (own.args, own.quoted):
+                if told.get(name) is not None:
+                    return told[name]
+        value, _ = self._any("args", name)
+        return value if value is not None else self._any("quoted", name)[0]
 
     def banner_total(self, process: str | None) -> tuple[int, int | None] | None:
         """max_total_num_tokens of the start-up banner and its line: of the process itself, else of any."""
-        for start in self._in_order(process):
-            total = start.banner.get("max_total_num_tokens")
-            if isinstance(total, int):
-                return total, start.banner_line
-        return None
+        own = self.starts.get(process)
+        total = own.banner.get("max_total_num_tokens") if own is not None else None
+        if own is not None and isinstance(total, int):
+            return total, own.banner_line
+        total, line = self._any("banner", "max_total_num_tokens")
+        return (total, line) if isinstance(total, int) else None
 
     def page_size(self, process: str | None) -> int | None:
         """The page size in tokens that the log tells for this process, or None."""

@@ -60,6 +60,7 @@ class Stream:
         "first_line",
         "idle",
         "idle_reports",
+        "joint",
         "last_balanced",
         "last_busy",
         "lone_assertions",
@@ -89,6 +90,7 @@ class Stream:
         self.lone_assertions: list[tuple[Asserted, Row, Row | None]] = []
         self.skipped: dict[str, Row] = {}
         self.burst = Burst()
+        self.joint = False  # the records of many ranks stand in it: each is judged by itself
         self.peers: Group | None = None
         self.first_line: int | None = None
         self.last_busy: tuple[str, Row] | None = None
@@ -210,6 +212,8 @@ class Stream:
         if self.watcher is not None and row.check == "idle":
             self.watcher(self, "idle", series.pool, row)
         opened = series.add(row)
+        if self.joint:
+            return opened
         if opened:
             series.segments[-1].witness = self.last_balanced.get(series.pool)
         elif row.total is not None and not series.segments[-1].balance:
