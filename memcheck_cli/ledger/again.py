@@ -9,6 +9,7 @@ import os
 from collections import deque
 from typing import TYPE_CHECKING
 
+from memcheck_cli.errors import UnreadableError
 from memcheck_cli.ledger.window import WINDOW, Window
 from memcheck_cli.log.lines import BUSY_LINE
 from memcheck_cli.log.reader import LineReader
@@ -48,9 +49,7 @@ class Passed:
         """Bytes of the source from offset `start` to `stop`, as far as they can be had, and where they begin."""
         if self._path is not None:
             try:
-                if self._file is None:
-                    self._file = os.open(self._path, os.O_RDONLY)
-                return os.pread(self._file, max(0, stop - start), start), start
+                return os.pread(self._opened(), max(0, stop - start), start), start
             except OSError:
                 return b"", stop
         blocks = [(at, block) for at, block in self._blocks if at < stop and at + len(block) > start]
@@ -60,6 +59,22 @@ class Passed:
         text = b"".join(block for _, block in blocks)
         start = max(start, first)
         return text[start - first : stop - first], start
+
+    def read_into(self, view: memoryview, start: int) -> int:
+        """Fill a buffer with bytes of a plain file from an offset on; answers how many. Raises UnreadableError."""
+        try:
+            return os.preadv(self._opened(), [view], start) if len(view) else 0
+        except OSError as error:
+            from memcheck_cli.sources.streams import os_reason
+
+            raise UnreadableError(os_reason(error)) from error
+
+    def _opened(self) -> int:
+        if self._file is None:
+            if self._path is None:
+                raise OSError("not a plain file")
+            self._file = os.open(self._path, os.O_RDONLY)
+        return self._file
 
     def close(self) -> None:
         """Let the file go."""

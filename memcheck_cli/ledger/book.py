@@ -14,7 +14,7 @@ from memcheck_cli.ledger.peers import Peers
 from memcheck_cli.ledger.rows import NO_MARKS, Row, Segment, Series, accounted
 from memcheck_cli.ledger.runs import Run
 from memcheck_cli.ledger.stream import EMPTY, Asserted, Page, Stream, Watcher
-from memcheck_cli.ledger.stretch import Stretch
+from memcheck_cli.ledger.stretch import EDGE, StreamStretch, Stretch
 from memcheck_cli.log.lines import read_message, settle_bare
 from memcheck_cli.log.records import (
     TERMS,
@@ -257,19 +257,45 @@ class Ledger:
         stream = self.streams.get((self.run_number(process), process, rank))
         return stream is not None and stream.peers is not None and not stream.peers.idle
 
-    def take(self, stretch: Stretch) -> None:
-        """A stretch of busy records of streams that it `takes`."""
-        groups = []
+    def take(self, stretch: Stretch, lines: int = 0) -> None:
+        """A stretch of busy records of streams that it `takes`. lines: those before the stretch's first line."""
         openings = []
+        peered: list[tuple[Stream, StreamStretch, int]] = []
         for part in stretch:
             stream = self.stream_of(part.process, part.rank)
-            openings += [Opening(stream, "busy", *entry) for entry in stream.take(part)]
+            if stream.peers is not None:
+                peered.append((stream, part, stream.base_of(part)))
+            openings += [Opening(stream, "busy", *entry) for entry in stream.take(part, lines)]
             self.records += sum(pool.records for pool in part.pools)
-            if stream.peers is not None and stream.peers not in groups:
-                groups.append(stream.peers)
         self.openings += sorted(openings, key=lambda opening: opening.row.offset)
-        for group in groups:
-            group.compare()
+        self._compare(peered, lines)
+
+    @staticmethod
+    def _compare(peered: list[tuple[Stream, StreamStretch, int]], lines: int) -> None:
+        """Compare records of a stretch with those of peers: all of them, or those at its ends one end after the other.
+
+        peered: streams with what they took and the iteration that 0 stands for in it.
+        """
+        for end in (slice(EDGE), slice(EDGE, None)):
+            groups = []
+            for stream, part, base in peered:
+                group = stream.peers
+                for pool in part.pools:
+                    if pool.peers is None or group is None:
+                        continue
+                    iteration, digest, offset, line = pool.peers
+                    records = pool.records if end.stop else 0
+                    if len(iteration) < pool.records:
+                        iteration, digest, offset, line = (column[end] for column in pool.peers)
+                    elif end.stop is None:
+                        continue
+                    if len(iteration):
+                        columns = (iteration + base, digest, offset, line + lines)
+                        group.extend((stream.process, stream.rank), pool.pool, columns, records)
+                        if group not in groups:
+                            groups.append(group)
+            for group in groups:
+                group.compare()
 
     def finish(self) -> None:
         """No more lines."""
@@ -520,7 +546,7 @@ class Ledger:
         """One busy record of a stream that is known already, apart from its line."""
         stream = self.stream_of(process, rank)
         self.records += 1
-        self._opened(stream, "busy", stream.add(pool, row, row.form.startswith(CURRENT_FORMS)))
+        self._opened(stream, "busy", stream.add(_label(stream.busy, pool), row, row.form.startswith(CURRENT_FORMS)))
 
     def record(
         self, rank: str, pool: str, line: int, offset: int, time: str, total: int, terms: tuple[int, ...]
@@ -539,7 +565,7 @@ class Ledger:
                 return None
             stream = known
             self._last = (None, rank, stream)
-        if not stream.checks or not stream.burst.over:
+        if not stream.burst.over or pool not in stream.busy:
             return None
         self.records += 1
         row = stream.record(pool, line, offset, time, total, terms)

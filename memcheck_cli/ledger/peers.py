@@ -19,6 +19,9 @@ REACH = 2 << 20
 CONFIRM = 8
 """Checks after a difference that are looked at, to tell parted ranks from a log that lost a line of one."""
 
+ALONE = 4096
+"""Records of the first member that are kept while it is the only one: who joins later is compared from there on."""
+
 _MASK = (1 << 64) - 1
 _FACTORS = (
     0x9E3779B97F4A7C15,
@@ -158,7 +161,7 @@ class _Follower:
 class Group:
     """Peers of one run, in the order in which they first spoke."""
 
-    __slots__ = ("_followers", "_fresh", "_newest", "_over", "_pending", "_trails", "first", "members")
+    __slots__ = ("_alone", "_followers", "_fresh", "_newest", "_over", "_pending", "_trails", "first", "members")
 
     LIMIT = 256  # rows that wait before they are compared
 
@@ -171,12 +174,15 @@ class Group:
         self._pending = 0
         self._newest = 0
         self._over = False
+        self._alone = 0  # records while there was one member
 
     @property
     def idle(self) -> bool:
-        """Nothing is left to find: all members but the first are settled."""
+        """Nothing is left to find: all members but the first are settled, or nobody else came for long."""
         followers = self._followers
-        return len(self.members) == len(followers) + 1 > 1 and all(f.settled for f in followers.values())
+        if len(self.members) == 1:
+            return self._alone > ALONE
+        return len(self.members) == len(followers) + 1 and all(f.settled for f in followers.values())
 
     def join(self, member: Member) -> None:
         """One more member: there is something to find again, from here on if all before were settled."""
@@ -186,7 +192,20 @@ class Group:
         if self._over:
             self._trails.clear()
             self._over = False
+            self._alone = 0
         self.members[member] = None
+
+    def unsettled(self) -> list[Member]:
+        """The members that are still compared with the first."""
+        return [member for member in self.members if member != self.first and not self._settled(member)]
+
+    def _settled(self, member: Member) -> bool:
+        follower = self._followers.get(member)
+        return follower is not None and follower.settled
+
+    def doubtful(self) -> bool:
+        """A difference was found and it is not decided yet what it is."""
+        return any(follower.doubt is not None for follower in self._followers.values())
 
     def add(self, member: Member, pool: str, row: Row) -> None:
         """One busy record of a member, read by itself."""
@@ -199,13 +218,18 @@ class Group:
         if trail is None:
             trail = trails[pool] = _Trail()
         trail.rows.append(row)
+        if len(self.members) == 1:
+            self._alone += 1
         self._newest = row.offset
         self._pending += 1
         if self._pending >= self.LIMIT:
             self.compare()
 
-    def extend(self, member: Member, pool: str, columns: tuple[Any, Any, Any, Any]) -> None:
-        """A stretch of records of a member: arrays of iteration, digest, offset and line; `compare` must follow."""
+    def extend(self, member: Member, pool: str, columns: tuple[Any, Any, Any, Any], records: int) -> None:
+        """A stretch of records of a member: arrays of iteration, digest, offset and line; `compare` must follow.
+
+        records: how many it stands for.
+        """
         trails = self._trails_of(member)
         if trails is None:
             return
@@ -213,6 +237,8 @@ class Group:
         if trail is None:
             trail = trails[pool] = _Trail()
         trail.extend(columns)
+        if len(self.members) == 1:
+            self._alone += records
         self._newest = max(self._newest, int(columns[2][-1]))
 
     def _trails_of(self, member: Member) -> dict[str, _Trail] | None:

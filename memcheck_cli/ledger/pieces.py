@@ -53,6 +53,18 @@ class Pieces:
         finally:
             self.passed.close()
 
+    def of_range(self, start: int, stop: int | None) -> Iterator[Piece]:
+        """The pieces of a plain file from one offset, where a line begins, to another (None: to its end)."""
+        at = start
+
+        def fill(view: memoryview) -> int:
+            nonlocal at
+            count = self.passed.read_into(view if stop is None else view[: max(0, stop - at)], at)
+            at += count
+            return count
+
+        yield from self._cut(fill, start)
+
     def _of_stream(self) -> Iterator[Piece]:
         yield from self._cut(self._stream.readinto)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 from memcheck_cli.ledger.dumps import Burst, Entry
 from memcheck_cli.ledger.peers import Group
 from memcheck_cli.ledger.rows import NO_MARKS, Row, Series, closes
-from memcheck_cli.ledger.stretch import StreamStretch, take_pool
+from memcheck_cli.ledger.stretch import StreamStretch, placed, take_pool
 
 EMPTY = ""
 """Stands for the pool of an empty full line (an all-SWA model): it opens a check and holds no record."""
@@ -120,8 +120,8 @@ class Stream:
         return found
 
     def record(self, pool: str, line: int, offset: int, time: str, total: int, terms: tuple[int, ...]) -> Row | None:
-        """A record of the current form, only once the burst is over; `add` in fewer steps. Answers the row if it opens
-        a break."""
+        """A record of the current form and of a known pool, only once the burst is over; `add` in fewer steps. Answers
+        the row if it opens a break."""
         opened = self._open
         if opened is None or pool == "full" or pool in opened:
             self.checks += 1
@@ -131,20 +131,22 @@ class Stream:
         row = Row(line, offset, self.checks, time, total, terms, None, NO_MARKS, "B3")
         if self.watcher is not None:
             self.watcher(self, "busy", pool, row)
-        series = self.busy.get(pool)
-        if series is None:
-            series = self.busy[pool] = Series(pool)
         self.last_busy = (pool, row)
         if self.peers is not None:
             self.peers.add((self.process, self.rank), pool, row)
-        return row if self.enter(series, row) else None
+        return row if self.enter(self.busy[pool], row) else None
 
-    def take(self, stretch: StreamStretch) -> list[Entry]:
-        """A stretch of records; only once the burst is over. Answers the records that open a break."""
-        base = self.checks
+    def base_of(self, stretch: StreamStretch) -> int:
+        """The iteration that 0 stands for in a stretch that comes next."""
+        joins = stretch.joins
+        return self.checks + (joins is not None and (self._open is None or joins in self._open))
+
+    def take(self, stretch: StreamStretch, lines: int = 0) -> list[Entry]:
+        """A stretch of records; only once the burst is over. lines: those before it. Answers the records that open a
+        break."""
+        base = self.base_of(stretch)
         if stretch.joins is not None:
-            if self._open is None or stretch.joins in self._open:
-                base += 1
+            if self._open is None or base > self.checks:
                 self._open = set()
             self._open.add(stretch.joins)
         self.checks = base + stretch.checks
@@ -155,15 +157,12 @@ class Stream:
             series = self.busy.get(pool.pool)
             if series is None:
                 series = self.busy[pool.pool] = Series(pool.pool)
-            found += [(pool.pool, row) for row in take_pool(series, pool, base, self.last_balanced.get(pool.pool))]
+            before = self.last_balanced.get(pool.pool)
+            found += [(pool.pool, row) for row in take_pool(series, pool, base, lines, before)]
             if pool.last_balanced is not None:
-                balanced = pool.last_balanced
-                self.last_balanced[pool.pool] = balanced._replace(iteration=base + (balanced.iteration or 0))
-            if pool.peers is not None and self.peers is not None:
-                iteration, digest, offset, line = pool.peers
-                self.peers.extend((self.process, self.rank), pool.pool, (iteration + base, digest, offset, line))
+                self.last_balanced[pool.pool] = placed(pool.last_balanced, base, lines)
         last_pool, last = stretch.last
-        self.last_busy = (last_pool, last._replace(iteration=base + (last.iteration or 0)))
+        self.last_busy = (last_pool, placed(last, base, lines))
         return sorted(found, key=lambda entry: entry[1].offset)
 
     def torn(self) -> None:

@@ -29,7 +29,8 @@ class PoolStretch(NamedTuple):
     first_total: of the first record, None where none is printed. total_changed: the first record with another total.
     odd: the first record with a term below zero and the first with one above the total, with term and value.
     extra: names of further terms; closing: the signed combinations of them under which every record balances.
-    peers: arrays of iteration, digest, offset and line, or None without peers.
+    peers: arrays of iteration, digest, offset and line, or None without peers; of the first and last `EDGE` records
+    only where the others were compared already.
     """
 
     pool: str
@@ -63,13 +64,19 @@ class StreamStretch(NamedTuple):
 
 Stretch = list[StreamStretch]
 
+EDGE = 8
+"""Records at each end of a stretch that are kept for comparing with those of other stretches."""
 
-def take_pool(series: Series, pool: PoolStretch, base: int, before: Row | None) -> list[Row]:
-    """Add a pool's records to its series. base: the iteration that 0 stands for; before: the last balanced record so
-    far. Answers the rows that open a segment that does not balance."""
 
-    def placed(row: Row) -> Row:
-        return row._replace(iteration=base + (row.iteration or 0))
+def placed(row: Row, base: int, lines: int) -> Row:
+    """A row of a stretch as the ledger keeps it. base: the iteration that 0 stands for; lines: those before."""
+    line, offset, iteration, time, total, terms, extra, marks, form, cut, check = row
+    return Row(line + lines, offset, base + (iteration or 0), time, total, terms, extra, marks, form, cut, check)
+
+
+def take_pool(series: Series, pool: PoolStretch, base: int, lines: int, before: Row | None) -> list[Row]:
+    """Add a pool's records to its series. base, lines: see `placed`; before: the last balanced record so far. Answers
+    the rows that open a segment that does not balance."""
 
     if pool.first_total is None:
         series.open_total = True
@@ -79,18 +86,18 @@ def take_pool(series: Series, pool: PoolStretch, base: int, before: Row | None) 
             series.first_total = pool.first_total
             changed = pool.total_changed
         if changed is not None and changed.total is not None:
-            series.saw_total(placed(changed), changed.total)
+            series.saw_total(placed(changed, base, lines), changed.total)
     for row, name, value in pool.odd:
-        series.saw_odd_term(placed(row), name, value, row.total or 0)
+        series.saw_odd_term(placed(row, base, lines), name, value, row.total or 0)
     if pool.extra is not None or series.combinations is not None:
         series.keep_closing(pool.extra or (), pool.closing, pool.unbalanced)
     series.records += pool.records
     series.unbalanced += pool.unbalanced
     opened = []
     for piece in pool.pieces:
-        row = placed(piece.first)
-        if series.extend(piece.balance, piece.status, row, placed(piece.last), piece.rows):
+        row = placed(piece.first, base, lines)
+        if series.extend(piece.balance, piece.status, row, placed(piece.last, base, lines), piece.rows):
             segment: Segment = series.segments[-1]
-            segment.witness = placed(piece.witness) if piece.witness is not None else before
+            segment.witness = before if piece.witness is None else placed(piece.witness, base, lines)
             opened.append(row)
     return opened
