@@ -287,7 +287,10 @@ class Auditor(Statements):
         declared = [pair for pair in self._declared(cls) if pair[0] == LEVEL_VARIABLE]
         for (_, before, base), (_, after, origin) in pairwise(declared):
             verb = "restates the level of" if _same_text(before, after) else "shadows the level of"
-            notes.append(_note(f"{origin.owner} {verb} {base.owner}", origin.site))
+            twice = f"{origin.owner} sets the level more than once; the last one counts"
+            notes.append(
+                _note(twice if origin.owner == base.owner else f"{origin.owner} {verb} {base.owner}", origin.site)
+            )
         if launch is None:
             return notes
         chain = launch.env.chains.get(LEVEL_VARIABLE, ())

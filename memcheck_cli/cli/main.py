@@ -83,7 +83,7 @@ def main() -> None:
         error.show()
         code = error.exit_code
     except MemcheckError as error:
-        click.echo(f"memcheck: {error}", err=True)
+        _complain(str(error))
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
         code = 130
@@ -92,6 +92,13 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except OSError as error:
-        click.echo(f"memcheck: {error.filename or 'input'}: {error.strerror or error}", err=True)
+        _complain(f"{error.filename or 'input'}: {error.strerror or error}")
         code = 4
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(text: str) -> None:
+    """One line to stderr, whatever is in the names it quotes."""
+    from memcheck_cli.render.safe import safe
+
+    click.echo(f"memcheck: {safe(text, 1000)}", err=True)

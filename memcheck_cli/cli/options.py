@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -57,12 +58,24 @@ def scope_options(function: Function) -> Function:
     )(function)
 
 
+def writable_file(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    """Refuse a file that cannot be written before hours are spent on what should go into it."""
+    if value is not None:
+        directory = os.path.dirname(value) or "."  # noqa: PTH120 - pathlib costs start-up time here
+        if not os.path.isdir(directory):  # noqa: PTH112
+            raise click.BadParameter(f"there is no directory '{click.format_filename(directory)}'")
+        if not os.path.lexists(value) and not os.access(directory, os.W_OK):
+            raise click.BadParameter(f"the directory '{click.format_filename(directory)}' cannot be written to")
+    return value
+
+
 def output_option(function: Function) -> Function:
     """Where the answer goes."""
     return click.option(
         "-o",
         "--output",
         type=click.Path(dir_okay=False, writable=True),
+        callback=writable_file,
         metavar="FILE",
         help="Write the answer to FILE.",
     )(function)

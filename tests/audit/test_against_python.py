@@ -110,6 +110,9 @@ class TestBehindShadow(TestShadows):
 
 class TestBack(TestBehindShadow):
     env_overrides = ((envs.{LEVEL}, 2),)
+
+class TestTwice(TestInherits):
+    env_overrides = ((envs.{LEVEL}, 0), (envs.{LEVEL}, 2))
 """,
     )
     assert {name: entry.set_by for name, entry in answers.items()} == {
@@ -120,7 +123,12 @@ class TestBack(TestBehindShadow):
         "TestShadows": "TestShadows",
         "TestBehindShadow": "TestShadows",
         "TestBack": "TestBack",
+        "TestTwice": "TestTwice",
     }
+    assert [note.text for note in answers["TestTwice"].notes] == [
+        "TestTwice shadows the level of Core",
+        "TestTwice sets the level more than once; the last one counts",
+    ]
     assert [note.text for note in answers["TestRestates"].notes] == ["TestRestates restates the level of Core"]
     assert [note.text for note in answers["TestShadows"].notes] == ["TestShadows shadows the level of Core"]
     writes = [(w.value, w.set_by, w.in_force) for w in answers["TestBack"].settings if w.name == LEVEL]

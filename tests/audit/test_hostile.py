@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -259,3 +260,29 @@ def test_mangled_sources(data: st.DataObject) -> None:
         (Path(directory) / "test_x.py").write_text(HEAD + MERGING + source)
         with contextlib.suppress(MemcheckError):
             audit([directory])
+
+
+@pytest.mark.parametrize("encoding", ["rot13", "hex", "zlib", "undefined", "punycode", "no-such"])
+def test_encodings_that_give_no_text(tree: Path, encoding: str) -> None:
+    (tree / "test_odd.py").write_bytes(f"# -*- coding: {encoding} -*-\n".encode() + b"aa-\x1b\n9z9\n" + GOOD.encode())
+    answer = audit([str(tree)])
+    assert "TestGood" in {entry.name for entry in answer.classes}
+    (skipped,) = answer.skipped
+    assert skipped.reason.isprintable()
+    assert len(skipped.reason) < 160
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_far_too_many_bases(tree: Path, wide: bool) -> None:
+    """C3 over hundreds of classes takes minutes; what is behind the bound is undecided, not lost."""
+    names = [f"Base{number}" for number in range(600)]
+    if wide:
+        body = "".join(f"class {name}(Server): pass\n" for name in names)
+        body += f"class TestLast({', '.join(names)}):\n    def test_it(self): pass\n"
+    else:
+        body = "".join(f"class {name}({base}): pass\n" for base, name in pairwise(["Server", *names]))
+        body += f"class TestLast({names[-1]}):\n    def test_it(self): pass\n"
+    write(tree, {"test_many.py": HEAD + MERGING + body})
+    (last,) = (entry for entry in audit([str(tree)]).classes if entry.name == "TestLast")
+    assert last.verdict == "undecided"
+    assert "more than 200 bases" in last.reasons[0].text

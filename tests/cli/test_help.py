@@ -86,3 +86,22 @@ def test_wrong_use_says_what_to_do(words: list[str], hint: str):
     done = subprocess.run([sys.executable, "-m", "memcheck_cli", *words], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 2
     assert hint in done.stderr and "Traceback" not in done.stderr
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "memcheck_cli", *arguments]
+    return subprocess.run(command, cwd=ROOT, text=True, capture_output=True, check=False)
+
+
+@pytest.mark.parametrize("verb", ["analyze", "replay", "diff", "artifacts", "audit"])
+def test_an_output_that_cannot_be_written_is_wrong_use(verb: str, tmp_path: Path) -> None:
+    arguments = ["a.log", "b.log"] if verb == "diff" else ["a.log"]
+    done = run(verb, *arguments, "-o", str(tmp_path / "missing" / "answer"))
+    assert done.returncode == 2
+    assert "there is no directory" in done.stderr
+
+
+def test_errors_are_one_line_whatever_they_quote() -> None:
+    done = run("audit", "/no/such\n\x1b[31mfile")
+    assert done.returncode == 4
+    assert done.stderr == "memcheck: cannot read /no/such\\x0a\\x1b[31mfile: No such file or directory\n"

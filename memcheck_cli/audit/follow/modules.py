@@ -57,9 +57,12 @@ class Module:
             self.error = f"no Python {version} source: {error.msg}{at}"
         except UnicodeDecodeError as error:
             self.error = f"not {error.encoding} (byte {error.start})"
+        except LookupError:  # a codec that Python has, but from no bytes to text
+            self.error = "cannot be parsed: its encoding is none for text"
         except (ValueError, RecursionError, MemoryError, OverflowError) as error:
             detail = str(error) if isinstance(error, ValueError) else "too deeply nested"
-            self.error = f"cannot be parsed: {detail}"
+            shown = "".join(letter if letter.isprintable() else "?" for letter in detail[:120])
+            self.error = f"cannot be parsed: {shown}"
         return None
 
 
