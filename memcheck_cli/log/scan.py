@@ -281,11 +281,12 @@ class Scanner:
         busy = self._busy
         if busy < self._sure or self._kernel is not None or self._sink.wants_batches:
             return False
-        if self._kernel_from is None:
-            if (busy < KERNEL_PAYS) if self._size is None else busy * (self._size - passed) < KERNEL_PAYS * passed:
-                self._sure = busy + SURE
-                return False
-        return True
+        if self._kernel_from is not None:
+            return True
+        pays = busy >= KERNEL_PAYS if self._size is None else busy * (self._size - passed) >= KERNEL_PAYS * passed
+        if not pays:
+            self._sure = busy + SURE
+        return pays
 
     def _load_kernel(self) -> None:
         self._load_counter()
