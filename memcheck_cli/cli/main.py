@@ -23,8 +23,19 @@ VERBS = {
 """Every verb with its line in the help; `memcheck --help` loads none of them."""
 
 
+class _OutputClosedError(Exception):
+    """The reader of our output closed it. Click would make exit code 1 of the OSError."""
+
+
 class _Verbs(click.Group):
     """Loads a verb's module only when it is called."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the verb; an output that was closed early is told apart from other errors."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise _OutputClosedError from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
@@ -87,7 +98,7 @@ def main() -> None:
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
         code = 130
-    except BrokenPipeError:
+    except (BrokenPipeError, _OutputClosedError):
         # The reader of our output closed it early, which is no error of ours.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
