@@ -406,7 +406,6 @@ class Ledger:
                 known = self.streams.get((key[0], *other))
                 if known is not None:
                     known.peers = self.peers.group_of(key[0], *other)
-            self._young[key] = None
         self._last = (process, rank, stream)
         return stream
 
@@ -539,8 +538,19 @@ class Ledger:
             self.records += 1
             row = _row(line, line.time, pool.terms, pool.total, pool.marks, message.form, pool.extra)
             self._opened(stream, "busy", stream.add(_label(stream.busy, pool.pool), row, current))
-        if stream.burst.over and self._young:
-            self._young.pop((stream.run, stream.process, stream.rank), None)
+        if not stream.burst.over or self._young:
+            self._grow(stream)
+
+    def _grow(self, stream: Stream) -> None:
+        """Note whether a stream may still be a dump, now that it has got a record."""
+        key = (stream.run, stream.process, stream.rank)
+        if not stream.burst.over and key not in self._young:
+            if len(self._young) < bounds.BURSTS:
+                self._young[key] = None
+            else:
+                self._opened(stream, "busy", stream.burst_over())
+        elif stream.burst.over:
+            self._young.pop(key, None)
 
     def add(self, process: str | None, rank: str, pool: str, row: Row) -> None:
         """One busy record of a stream that is known already, apart from its line."""

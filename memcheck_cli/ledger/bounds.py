@@ -20,6 +20,9 @@ POOLS = 64
 PEERS = 512
 """Tensor-parallel ranks that are compared with each other."""
 
+BURSTS = 512
+"""Streams that may be ring dumps at the same time. The next ones are none."""
+
 ASSERTIONS = 1000
 """Different assertions of one stream that are kept."""
 

@@ -178,6 +178,10 @@ class Stream:
         """Nothing more comes before an assertion or the end: decide what is held back."""
         return self._commit_all(self.burst.end())
 
+    def burst_over(self) -> list[Entry]:
+        """It is no dump, and is not looked at as one any more."""
+        return self._commit_all(self.burst.give_up())
+
     def _commit_all(self, entries: list[Entry]) -> list[Entry]:
         found: list[Entry] = []
         for entry in entries:

@@ -28,6 +28,16 @@ MOST_KEPT = 8
 of two: a series that flaps must cost little)."""
 
 
+MOST_SERIES = 1024
+"""Series of which anything is kept."""
+
+MOST_EVENTS = 100_000
+"""Context lines kept of all windows together. When there are so many, only the NEAREST of each further window are kept,
+and none when there are twice as many."""
+
+NEAREST = 100
+
+
 class Event(NamedTuple):
     """A context line near a break. kind, values: see `log.context.KINDS`. time: the server's own. text: the message
     part of the line. form: as the line was read."""
@@ -79,6 +89,8 @@ class Window:
         self._checks: dict[tuple[str | None, str], deque[tuple[int, Seen | tuple[int, Printed]]]] = {}
         self._order: deque[tuple[int, tuple[str | None, str]]] = deque()
         self._openings: dict[SeriesKey, int] = {}
+        self._events_kept = 0
+        self._last_kept: list[Event] | None = None
 
     def add(self, line: Line, message: Message | None) -> None:
         """One more line."""
@@ -134,6 +146,8 @@ class Window:
         """Whether what stands before this record is to be kept: of a series that flaps ever more rarely."""
         stream = opening.stream
         key = (stream.run, stream.process, stream.rank, opening.check, opening.pool)
+        if key not in self._openings and len(self._openings) >= MOST_SERIES:
+            return False
         count = self._openings[key] = self._openings.get(key, 0) + 1
         return count < MOST_KEPT or count & (count - 1) == 0
 
@@ -160,7 +174,20 @@ class Window:
         for offset, seen in self._checks.get((stream.process, stream.rank), ()):
             if seen[0] < row.line and edge <= offset <= row.offset:
                 checks.append(seen)
-        return Around(row.line, events, [seen if isinstance(seen, Seen) else _seen(*seen) for seen in checks])
+        own = [seen if isinstance(seen, Seen) else _seen(*seen) for seen in checks]
+        return Around(row.line, self._within(events), own)
+
+    def _within(self, events: list[Event]) -> list[Event]:
+        """As many of the events as may be kept."""
+        if events is self._last_kept:
+            return events
+        if self._events_kept >= 2 * MOST_EVENTS:
+            events = []
+        elif self._events_kept >= MOST_EVENTS:
+            events = events[-NEAREST:]
+        self._events_kept += len(events)
+        self._last_kept = events
+        return events
 
 
 def _seen(line: int, printed: Printed) -> Seen:
