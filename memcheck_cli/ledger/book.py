@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from memcheck_cli.ledger import bounds
-from memcheck_cli.ledger.peers import Peers
+from memcheck_cli.ledger.peers import Group, Member, Peers
 from memcheck_cli.ledger.rows import NO_MARKS, Row, Segment, Series, accounted
 from memcheck_cli.ledger.runs import Run
 from memcheck_cli.ledger.stream import EMPTY, Asserted, Page, Stream, Watcher
-from memcheck_cli.ledger.stretch import EDGE, StreamStretch, Stretch
+from memcheck_cli.ledger.stretch import EDGE, Pairs, StreamStretch, Stretch
 from memcheck_cli.log.lines import read_message, settle_bare
 from memcheck_cli.log.records import (
     TERMS,
@@ -256,6 +256,25 @@ class Ledger:
         """Whether the records of a stream are still compared with those of its peers."""
         stream = self.streams.get((self.run_number(process), process, rank))
         return stream is not None and stream.peers is not None and not stream.peers.idle
+
+    def peering(self) -> list[tuple[Member, list[Member]]]:
+        """Of every group of peers that are still compared the first member and those compared with it."""
+        groups: dict[int, Group] = {}
+        for (run, process, _), stream in self.streams.items():
+            if stream.peers is not None and run == self.run_number(process) and not stream.peers.idle:
+                groups[id(stream.peers)] = stream.peers
+        return [(group.first, group.unsettled()) for group in groups.values() if group.first is not None]
+
+    def fits(self, stretch: Stretch, pairs: Pairs) -> bool:
+        """Whether a stretch with only the ends of its records left for comparing may be taken: the rest was compared
+        with the same peers, and they stand as far apart as it takes for all of them to be equal."""
+        groups: dict[int, tuple[Group, dict[Member, tuple[StreamStretch, int]]]] = {}
+        for part in stretch:
+            stream = self.stream_of(part.process, part.rank)
+            if stream.peers is not None and not stream.peers.idle:
+                members = groups.setdefault(id(stream.peers), (stream.peers, {}))[1]
+                members[part.process, part.rank] = (part, stream.base_of(part))
+        return all(group.fits(members, pairs) for group, members in groups.values())
 
     def take(self, stretch: Stretch, lines: int = 0) -> None:
         """A stretch of busy records of streams that it `takes`. lines: those before the stretch's first line."""

@@ -12,11 +12,17 @@ from memcheck_cli.ledger.peers import digests
 from memcheck_cli.ledger.rows import NO_SLOTS, Combination, Row
 from memcheck_cli.ledger.stretch import Piece, PoolStretch, StreamStretch, Stretch
 from memcheck_cli.log.kernel import NO_TIME, UNDATED, Kernel
-from memcheck_cli.log.records import TERMS, Busy, PoolText
+from memcheck_cli.log.records import TERMS
 from memcheck_cli.log.templates import FIELDS, Reading
 
 Array = Any
 Peered = Callable[[str | None, str], bool]
+
+Said = tuple[str | None, str, tuple[str, ...]]
+"""What a record tells of the release that printed it: its process, its form, the names of its further terms."""
+
+CAPACITY = 32 * 1024
+"""Records that are summed up at once."""
 
 MOST_EXTRA = 3
 """Further terms that are summed up here; records with more are taken one by one."""
@@ -27,17 +33,16 @@ _KNOWN_MARKS = frozenset({"session_unprinted"})
 class Columns:
     """Busy records, copied from the kernel's batches until there are enough to be summed up.
 
-    Columns of length n: offset and line (of the source), reading, stream, pool, time as in `kernel.Batch`; values of
-    shape (6 + MOST_EXTRA, n), in the order of FIELDS, then the reading's further terms.
+    Columns of length n: offset, end and line (of the source), reading, stream, pool, time as in `kernel.Batch`; values
+    of shape (6 + MOST_EXTRA, n), in the order of FIELDS, then the reading's further terms.
     """
 
-    CAPACITY = 32 * 1024
-
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, capacity: int = CAPACITY) -> None:
         self.kernel = kernel
+        self.capacity = size = capacity
         self.n = 0
-        size = self.CAPACITY
         self.offset = np.empty(size, np.int64)
+        self.end = np.empty(size, np.int64)
         self.line = np.empty(size, np.int64)
         self.time = np.empty(size, np.int64)
         self.reading = np.empty(size, np.int32)
@@ -48,12 +53,13 @@ class Columns:
     @property
     def room(self) -> int:
         """Records that still fit."""
-        return self.CAPACITY - self.n
+        return self.capacity - self.n
 
     def append(self, batch: Any, lo: int, hi: int, offset: int, line: Array) -> None:
         """Rows lo to hi of a batch; offset: what is added to its offsets; line: their line numbers."""
         a, b = self.n, self.n + hi - lo
         np.add(batch.offset[lo:hi], offset, out=self.offset[a:b])
+        np.add(batch.end[lo:hi], offset, out=self.end[a:b])
         self.line[a:b] = line
         self.time[a:b] = batch.time[lo:hi]
         self.reading[a:b] = batch.reading[lo:hi]
@@ -67,18 +73,9 @@ class Columns:
         """The readings of the records held."""
         return [self.kernel.readings[code] for code in np.flatnonzero(np.bincount(self.reading[: self.n])).tolist()]
 
-    def first_of_each(self, wanted: Callable[[int], bool]) -> list[int]:
-        """The first record of every reading that is wanted, in order."""
-        codes = self.reading[: self.n]
-        used = np.flatnonzero(np.bincount(codes)).tolist()
-        return sorted(int((codes == code).argmax()) for code in used if wanted(code))
-
-    def message(self, at: int) -> tuple[str | None, Busy]:
-        """Record number `at` as the exact reader would have read it, and its process."""
-        reading = self.kernel.readings[int(self.reading[at])]
-        row = self.row(at)
-        text = PoolText(reading.pool, row.total, row.named_terms(), row.extra or {}, row.marks)
-        return reading.process, Busy(row.form, (text,))
+    def said(self) -> frozenset[Said]:
+        """What the records tell of the release."""
+        return frozenset((r.process, r.form, (*r.extra, *r.fixed)) for r in self.used())
 
     def row(self, at: int, iteration: int | None = None) -> Row:
         """Record number `at` as the ledger keeps it."""

@@ -7,11 +7,12 @@ pools move alike. Each is compared with the first of them that spoke. Peers of d
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from memcheck_cli.ledger.bounds import PEERS
 from memcheck_cli.ledger.rows import Row
+from memcheck_cli.ledger.stretch import Pairs, PoolStretch, StreamStretch
 
 REACH = 2 << 20
 """Bytes two records may stand apart to be compared; what lies further back is forgotten."""
@@ -203,9 +204,29 @@ class Group:
         follower = self._followers.get(member)
         return follower is not None and follower.settled
 
-    def doubtful(self) -> bool:
-        """A difference was found and it is not decided yet what it is."""
-        return any(follower.doubt is not None for follower in self._followers.values())
+    def fits(self, members: Mapping[Member, tuple[StreamStretch, int]], pairs: Pairs) -> bool:
+        """See `Ledger.fits`. members: what each has in the stretch, and the iteration that 0 stands for."""
+        have = {
+            (member, pool.pool): (pool, base + (int(pool.peers[0][0]) if pool.peers is not None else 0))
+            for member, (part, base) in members.items()
+            for pool in part.pools
+        }
+        if all(_is_whole(pool) for pool, _ in have.values()):
+            return True
+        if len(self.members) == 1 or any(follower.doubt is not None for follower in self._followers.values()):
+            return False
+        first = self.first
+        if first is None:
+            return False
+        labels = {label for _, label in have}
+        for other in self.unsettled():
+            for label in labels:
+                one, two = have.get((first, label)), have.get((other, label))
+                if (one is None or _is_whole(one[0])) and (two is None or _is_whole(two[0])):
+                    continue
+                if one is None or two is None or one[1] - two[1] not in pairs.get((first, other, label), ()):
+                    return False
+        return True
 
     def add(self, member: Member, pool: str, row: Row) -> None:
         """One busy record of a member, read by itself."""
@@ -388,20 +409,25 @@ class Group:
     def doubts(self) -> Iterable[Divergence]:
         """Differences found, certain or not, whose rows may still have to be read again."""
         for follower in self._followers.values():
-            for found in (follower.doubt, follower.parted):
+            for found in (follower.doubt, follower.parted, follower.lost):
                 if found is not None:
                     yield found
 
     def tell(self, offset: int, row: Row) -> None:
         """The row that stands at an offset, read again."""
         for follower in self._followers.values():
-            for name in ("doubt", "parted"):
+            for name in ("doubt", "parted", "lost"):
                 found: Divergence | None = getattr(follower, name)
                 if found is not None:
                     one, two = found.sights
                     one = one._replace(row=row) if one.offset == offset and one.row is None else one
                     two = two._replace(row=row) if two.offset == offset and two.row is None else two
                     setattr(follower, name, found._replace(sights=(one, two)))
+
+
+def _is_whole(pool: PoolStretch) -> bool:
+    """Whether all records of a pool are there for comparing, not its ends alone."""
+    return pool.peers is not None and len(pool.peers[0]) == pool.records
 
 
 def _earliest(found: Iterable[Divergence | None]) -> Divergence | None:

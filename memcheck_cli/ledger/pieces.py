@@ -35,18 +35,18 @@ class Piece(NamedTuple):
 
 
 class Pieces:
-    """Iterate for the pieces; each is valid until the next is asked for. Raises UnreadableError at damage, behind all
-    that could be read."""
+    """Iterate for the pieces of a stream (None: only `of_range` is used); each is valid until the next is asked for.
+    Raises UnreadableError at damage, behind all that could be read."""
 
-    def __init__(self, source: Source, stream: RawIOBase, block: int = BLOCK) -> None:
+    def __init__(self, source: Source, stream: RawIOBase | None, block: int = BLOCK) -> None:
         self.buffer = bytearray(block + 2 * MARGIN)
-        self._source = source
+        self.source = source
         self._stream = stream
         self.passed = Passed(source)
 
     def __iter__(self) -> Iterator[Piece]:
         try:
-            if self._source.members:
+            if self.source.members:
                 yield from self._of_blocks()
             else:
                 yield from self._of_stream()
@@ -66,11 +66,13 @@ class Pieces:
         yield from self._cut(fill, start)
 
     def _of_stream(self) -> Iterator[Piece]:
+        assert self._stream is not None
         yield from self._cut(self._stream.readinto)
 
     def _of_blocks(self) -> Iterator[Piece]:
         """A rotated set: each of its members by itself, at its place in the whole text."""
-        blocks = blocks_of(self._source, self._stream)
+        assert self._stream is not None
+        blocks = blocks_of(self.source, self._stream)
         rest = memoryview(b"")
         offset = 0
         begins: Part | None = None

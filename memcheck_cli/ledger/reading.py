@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from memcheck_cli.errors import UnreadableError
 from memcheck_cli.ledger.again import Again, Passed
 from memcheck_cli.ledger.book import Ledger
-from memcheck_cli.ledger.pieces import BLOCK, Pieces, blocks_of
+from memcheck_cli.ledger.pieces import BLOCK, Piece, Pieces, blocks_of
 from memcheck_cli.ledger.rows import Row
 from memcheck_cli.ledger.skim import LedgerSink
 from memcheck_cli.ledger.stream import Stream
 from memcheck_cli.ledger.window import WINDOW, Around, Event, SeriesKey
 from memcheck_cli.log.reader import LineReader
-from memcheck_cli.log.records import Busy, Context, Line, Message
+from memcheck_cli.log.records import Busy, Context, Line, Message, PoolText
 from memcheck_cli.log.scan import HEAD, Scanner
 
 if TYPE_CHECKING:
     from io import RawIOBase
 
+    from memcheck_cli.ledger.columns import Said
+    from memcheck_cli.ledger.parallel import Splitting
     from memcheck_cli.ledger.rejects import Rejecting
     from memcheck_cli.log.release_hints import ReleaseHints
     from memcheck_cli.sources import Source
@@ -94,13 +96,15 @@ def read_source(
     kernel_from: int | None = None,
     head: int = HEAD,
     lines_before: int = 0,
+    splitting: Splitting | None = None,
 ) -> SourceReading:
     """Read a source; damage ends the reading, what came before it counts.
 
     observer: is told of everything, which takes reading every line. exact: read every line all the same. rejects: is
     told of every rejected line. block: bytes read at once. kernel_from: busy lines that are read one by one before
     columns are made of them, None to decide by what pays. head: bytes at the beginning of which every line is read.
-    lines_before: of the log that the source is a piece of: lines are counted on from there, in `lines` too.
+    lines_before: of the log that the source is a piece of: lines are counted on from there, in `lines` too. splitting:
+    how several processes share a large file, None for this one alone.
     """
     reading = SourceReading(source.name)
     try:
@@ -114,7 +118,10 @@ def read_source(
             _read_every_line(reading, source, stream, observer, rejects, lines_before)
         else:
             size = None if source.members else source.size
-            _skim(reading, Pieces(source, stream, block), rejects, kernel_from, head, size, lines_before)
+            if splitting is not None and not splitting.suits(source):
+                splitting = None
+            pieces = Pieces(source, stream, block)
+            _skim(reading, pieces, rejects, kernel_from, head, size, splitting, lines_before)
     reading.records = reading.ledger.records
     reading.rejected = reading.ledger.rejected_count
     return reading
@@ -209,16 +216,19 @@ def _skim(
     kernel_from: int | None,
     head: int,
     size: int | None,
+    splitting: Splitting | None,
     lines_before: int,
 ) -> None:
-    """The fast way."""
+    """The fast way. splitting: how other processes help."""
     ledger = reading.ledger
     assert ledger is not None
 
     def fold(line: Line, message: Message | None) -> None:
         _fold(reading, ledger, line, message)
 
-    def hint(process: str | None, message: Message) -> None:
+    def hint(said: Said) -> None:
+        process, form, names = said
+        message = Busy(form, (PoolText("", None, {}, dict.fromkeys(names, 0)),))
         _hint(reading, ledger.run_number(process), message, "")
 
     again = Again(ledger, pieces.passed)
@@ -228,15 +238,27 @@ def _skim(
     sink = LedgerSink(ledger, again, fold, hint)
     scanner = Scanner(sink, kernel_from, head, size)
     scanner.reader.lines = lines_before
+
+    def pass_on(piece: Piece) -> None:
+        if piece.part is not None:
+            reading.parts.append((piece.part.name, scanner.lines))
+        elif piece.whole:
+            scanner.scan(pieces.buffer, piece.start, piece.stop, piece.base)
+        else:
+            raw = bytes(memoryview(pieces.buffer)[piece.start : piece.stop])
+            scanner.rest(raw, piece.size, piece.base + piece.start)
+
     try:
         for piece in pieces:
-            if piece.part is not None:
-                reading.parts.append((piece.part.name, scanner.lines))
-            elif piece.whole:
-                scanner.scan(pieces.buffer, piece.start, piece.stop, piece.base)
-            else:
-                raw = bytes(memoryview(pieces.buffer)[piece.start : piece.stop])
-                scanner.rest(raw, piece.size, piece.base + piece.start)
+            pass_on(piece)
+            at = piece.base + piece.stop
+            if splitting is not None and piece.whole and at >= head and (sink.settled or at > splitting.patience):
+                wanted = scanner.wanted()
+                if b"" not in wanted and not sink.wants_batches:
+                    at = splitting.read(scanner, sink, pieces, at, wanted)
+                    for rest in pieces.of_range(at, None):
+                        pass_on(rest)
+                    break
     except UnreadableError as error:
         reading.error = str(error)
     scanner.finish()

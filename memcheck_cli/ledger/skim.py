@@ -7,20 +7,24 @@ from typing import TYPE_CHECKING, Any
 
 from memcheck_cli.ledger.again import KEPT, Again
 from memcheck_cli.ledger.book import Ledger
-from memcheck_cli.log.records import Busy, Line, Message
+from memcheck_cli.log.records import Line, Message
 
 if TYPE_CHECKING:
-    from memcheck_cli.ledger.columns import Columns
+    from memcheck_cli.ledger.chunks import Rows
+    from memcheck_cli.ledger.columns import Columns, Said
 
 SPAN = KEPT // 2
 """Bytes from the first record that waits to be summed up to the last: what stands before them must still be kept."""
 
 
+_BARE: Said = (None, "B3", ())
+
+
 class LedgerSink:
     """Hands lines and columns on to a ledger. again: keeps what stands before a break.
 
-    fold: takes a line into the ledger and whatever else follows it. hint: is told once a run what a record of a process
-    looks like.
+    fold: takes a line into the ledger and whatever else follows it. hint: is told once a run what its records say of
+    the release.
     """
 
     def __init__(
@@ -28,14 +32,13 @@ class LedgerSink:
         ledger: Ledger,
         again: Again,
         fold: Callable[[Line, Message | None], None],
-        hint: Callable[[str | None, Message], None],
+        hint: Callable[[Said], None],
     ) -> None:
         self.ledger = ledger
         self.again = again
         self._fold = fold
         self._hint = hint
-        self._hinted: set[tuple[int, int]] = set()  # run and reading
-        self._told: set[int] = set()  # runs
+        self._hinted: set[tuple[int, Said]] = set()  # by run
         self._columns: Columns | None = None
         self._span = SPAN if again.kept else 1 << 62
 
@@ -71,10 +74,7 @@ class LedgerSink:
         opened = ledger.record(rank, pool, line, offset, time, total, terms)
         if opened is None:
             return False
-        run = ledger.run_number(None)
-        if run not in self._told:
-            self._told.add(run)
-            self._hint(None, Busy("B3", ()))
+        self.hint(_BARE)
         if opened:
             self.again.keep()
         return True
@@ -98,6 +98,23 @@ class LedgerSink:
             lines = lines[upto - lo :]
             lo = upto
 
+    def take(self, rows: Rows, lines: int) -> bool:
+        """Records that another process summed up; lines: those before its chunk. Answers False where the records must
+        be read again."""
+        ledger = self.ledger
+        stretch = rows.stretch
+        if stretch is None or not ledger.takes((part.process, part.rank) for part in stretch):
+            return False
+        if not ledger.fits(stretch, rows.pairs):
+            return False
+        for said in rows.said:
+            self.hint(said)
+        ledger.take(stretch, lines)
+        if ledger.openings:
+            self.again.keep()
+        self.again.tell_peers()
+        return True
+
     def flush(self) -> None:
         """Take the rows handed over so far."""
         columns = self._columns
@@ -106,8 +123,8 @@ class LedgerSink:
         from memcheck_cli.ledger.columns import summarize
 
         ledger = self.ledger
-        for at in columns.first_of_each(lambda code: self._is_new(columns, code)):
-            self._hint(*columns.message(at))
+        for said in columns.said():
+            self.hint(said)
         stretch = summarize(columns, ledger.peered)
         if stretch is None:
             for at in range(columns.n):
@@ -122,12 +139,12 @@ class LedgerSink:
         self.again.tell_peers()
         columns.n = 0
 
-    def _is_new(self, columns: Columns, code: int) -> bool:
-        key = (self.ledger.run_number(columns.kernel.readings[code].process), code)
-        if key in self._hinted:
-            return False
-        self._hinted.add(key)
-        return True
+    def hint(self, said: Said) -> None:
+        """What a record tells of the release of its run."""
+        key = (self.ledger.run_number(said[0]), said)
+        if key not in self._hinted:
+            self._hinted.add(key)
+            self._hint(said)
 
     def finish(self) -> None:
         """No more lines."""

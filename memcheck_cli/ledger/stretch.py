@@ -64,6 +64,10 @@ class StreamStretch(NamedTuple):
 
 Stretch = list[StreamStretch]
 
+Pairs = dict[tuple[tuple[str | None, str], tuple[str | None, str], str], frozenset[int]]
+"""For the first member of a group of peers, another one and a pool: by how many records the two may stand apart in a
+stretch so that all of them are equal that belong to one check."""
+
 EDGE = 8
 """Records at each end of a stretch that are kept for comparing with those of other stretches."""
 

@@ -125,9 +125,18 @@ class Scanner:
         self._pools: dict[bytes, str] = {}
 
     @property
+    def busy(self) -> int:
+        """Busy lines read one by one so far."""
+        return self._busy
+
+    @property
     def lines(self) -> int:
         """Physical lines passed so far."""
         return self.reader.lines
+
+    def wanted(self) -> tuple[bytes, ...]:
+        """Markers of the lines that matter now; one that is empty where every line does."""
+        return (b"",) if self._every_line() else self._matters()
 
     def scan(self, data: bytearray, start: int, stop: int, base: int) -> None:
         """data[start:stop], whole lines. base: source offset of data[0]."""
@@ -310,20 +319,30 @@ class Scanner:
 
     def _read(self, data: bytearray, a: int, b: int, base: int) -> None:
         """Read data[a:b], one physical line, exactly."""
+        digit_follows = 0x30 <= data[b] <= 0x39 if b < self._stop else False
+        self._exactly(bytes(data[a:b]), base + a, digit_follows)
+
+    def line(self, raw: bytes, offset: int, digit_follows: bool) -> None:
+        """Read one physical line with its line feed, apart from the text it stands in. offset: where it begins there.
+        digit_follows: the next line begins with a digit."""
+        self._stop = len(raw)
+        plain = not digit_follows and self.reader.unwrapper.passes_bare_lines and not self._sink.wants_every_line
+        if not (plain and self._record(raw, 0, len(raw), offset)):
+            self._exactly(raw, offset, digit_follows)
+
+    def _exactly(self, raw: bytes, offset: int, digit_follows: bool) -> None:
         reader, sink = self.reader, self._sink
-        raw = bytes(data[a:b])
-        reader.offset = base + a
+        reader.offset = offset
         ended = raw.endswith(b"\n")
         number = reader.lines + 1
-        digit_follows = 0x30 <= data[b] <= 0x39 if b < self._stop else False
-        for line, message in reader.line(raw[:-1] if ended else raw, b - a, ended, digit_follows):
+        for line, message in reader.line(raw[:-1] if ended else raw, len(raw), ended, digit_follows):
             sink.fold(line, message)
             if isinstance(message, Busy):
                 self._busy += 1
                 if self._kernel is not None and line.number == number and not (line.captured or line.copied):
                     self._kernel.learn(raw, line, message)
 
-    def _record(self, data: bytearray, a: int, b: int, base: int) -> bool:
+    def _record(self, data: bytes | bytearray, a: int, b: int, base: int) -> bool:
         """Read data[a:b] if it is a bare busy line of the current form; answers whether it was."""
         match = BUSY_LINE.match(data, a, b)
         # A line end of one character, and no digit behind it that may be the rest of a number.

@@ -77,8 +77,17 @@ class Unwrapper:
         if records:
             if records != block.count(b"\\n" + _DOCKER):
                 return False
-            self._long_way().parts.line_ends_seen = True
+            self.see_line_ends()
         return True
+
+    @property
+    def line_ends_seen(self) -> bool:
+        """Whether a docker record with a line end was seen."""
+        return self._peeling is not None and self._peeling.parts.line_ends_seen
+
+    def see_line_ends(self) -> None:
+        """Docker records with line ends were passed over."""
+        self._long_way().parts.line_ends_seen = True
 
     def feed(
         self, number: int, offset: int, text: str, whole: bool = True, digit_follows: bool = False
