@@ -6,14 +6,19 @@ Both readers do it in the same way and with nothing known of the text before, so
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
+from functools import cache
 from typing import TYPE_CHECKING
 
 from memcheck_cli.errors import UnreadableError
-from memcheck_cli.ledger.window import WINDOW, Window
-from memcheck_cli.log.lines import BUSY_LINE
+from memcheck_cli.ledger.window import LONGEST_TEXT, WINDOW, Event, Window
+from memcheck_cli.log.batch_lines import SURE_BATCH, BatchValues, form_of_batch
+from memcheck_cli.log.context import MARKERS
+from memcheck_cli.log.lines import BUSY_LINE, TAGS
 from memcheck_cli.log.reader import LineReader
 from memcheck_cli.log.records import Busy
+from memcheck_cli.log.wrappers.plain import plain
 
 if TYPE_CHECKING:
     from memcheck_cli.ledger.book import Ledger, Opening
@@ -83,6 +88,12 @@ class Passed:
             self._file = None
 
 
+@cache
+def _meaning() -> re.Pattern[bytes]:
+    """What every line holds that has a meaning."""
+    return re.compile(b"|".join(map(re.escape, (*MARKERS, *TAGS))))
+
+
 class Again:
     """Takes the ledger's openings and keeps what stands before them: `window.kept`. kept: see `Passed`."""
 
@@ -120,20 +131,54 @@ class Again:
 
     def _read(self, text: bytes, reader: LineReader) -> None:
         """Put whole lines into the window."""
-        window, unwrapper, match = self.window, reader.unwrapper, BUSY_LINE.match
+        window, unwrapper, busy = self.window, reader.unwrapper, BUSY_LINE.match
         at = 0
         while (end := text.find(b"\n", at) + 1) > 0:
             digit_follows = text[end : end + 1].isdigit()
-            bare = match(text, at, end) if unwrapper.passes_bare_lines and not digit_follows else None
-            if bare is not None and bare.end() == end - 1:
+            known = False
+            if text[at] == 0x5B and unwrapper.passes_bare_lines and not digit_follows:
+                # Most lines are records of other streams, batches that nobody will ask for, or nothing at all.
+                bare = busy(text, at, end)
+                if bare is not None:
+                    known = bare.end() == end - 1 and unwrapper.passes_bare_records
+                    if known:
+                        window.add_bare(reader.lines + 1, reader.offset, bare.groups())
+                else:
+                    known = self._batch(text, at, end, reader) or not _meaning().search(text, at, end)
+            if known:
                 reader.lines += 1
-                window.add_bare(reader.lines, reader.offset, bare.groups())
                 reader.offset += end - at
                 unwrapper.passed(reader.lines, end - at - 1)
             else:
                 for line, message in reader.line(text[at : end - 1], end - at, True, digit_follows):
                     window.add(line, message)
             at = end
+
+    def _batch(self, text: bytes, at: int, end: int, reader: LineReader) -> bool:
+        """Take a line if it certainly is a bare batch line."""
+        found = SURE_BATCH.match(text, at, end)
+        if found is None:
+            return False
+        line = text[at : end - 1].decode("utf-8", "replace")
+        if plain(line, 0) != 1:
+            return False
+        time, tokens, _ = found.groups()
+        message = line[found.start(3) - at :]
+        kind, form = form_of_batch(message)
+        self.window.add_event(
+            Event(
+                reader.lines + 1,
+                reader.offset,
+                None,
+                tokens[1:].decode("ascii") if tokens else "-",
+                time.decode("ascii").replace(" ", "T").replace(",", "."),
+                kind,
+                BatchValues(message),
+                message[:LONGEST_TEXT],
+                form,
+            )
+        )
+        return True
 
     def tell_peers(self) -> None:
         """Read the lines again in which peers were found to differ."""

@@ -112,6 +112,12 @@ class Window:
             return
         self._forget(line.offset - WINDOW)
 
+    def add_event(self, event: Event) -> None:
+        """A context line."""
+        self._events.append(event)
+        self._all_events = None
+        self._forget(event.offset - WINDOW)
+
     def add_bare(self, number: int, offset: int, printed: Printed) -> None:
         """A whole bare busy line of the current form."""
         rank = printed[1]

@@ -7,7 +7,7 @@ the order of the values tells releases apart. A line torn by another writer is r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from memcheck_cli.log.printed import integer, number, truth
 from memcheck_cli.log.records import Context, Value
@@ -77,6 +77,54 @@ _MAY_END = frozenset(
 )  # fmt: skip
 
 
+SURE_BATCH = re.compile(
+    rb"\[([1-9][0-9]{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]) "
+    rb"(?:[01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60)(?:[.,][0-9]{1,9})?)"
+    rb"((?: [A-Z][A-Z_]{0,30}[0-9]{1,9})*+)\] "
+    rb"((?:Prefill|Decode) batch(?: \[[0-9]{1,18}\])?[.,] #(?:new-seq|running-req): [0-9]{1,18}, )"
+)
+"""The front of a bare physical line that certainly is a batch line with values. Groups: time, rank tokens with a blank
+before each, the front of the message."""
+
+
+class BatchValues(Mapping[str, Value]):
+    """The values of a message that `SURE_BATCH` fits, read when they are asked for: most never are."""
+
+    __slots__ = ("_text", "_values")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._values: Mapping[str, Value] | None = None
+
+    def _read(self) -> Mapping[str, Value]:
+        if self._values is None:
+            found = read_batch(self._text)
+            self._values = found.values if found is not None else {}
+        return self._values
+
+    def __getitem__(self, name: str) -> Value:
+        return self._read()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._read())
+
+    def __len__(self) -> int:
+        return len(self._read())
+
+    def __repr__(self) -> str:
+        return repr(self._read())
+
+
+def form_of_batch(text: str) -> tuple[str, str]:
+    """Kind and form of a message that `SURE_BATCH` fits: see `read_batch`."""
+    kind = "prefill" if text[0] == "P" else "decode"
+    return kind, _form(kind, text[text.index("#") - 2] == ".", text.rstrip().endswith(","))
+
+
+def _form(kind: str, dot: bool, is_open: bool) -> str:
+    return f"{kind}{'-dot' if dot else ''}{'-open' if is_open else ''}"
+
+
 def read_batch(text: str) -> Context | None:
     """The batch line that `text` is, or None.
 
@@ -129,8 +177,7 @@ def read_batch(text: str) -> Context | None:
         values.pop(name, None)
     if not values:
         return None
-    dot = "-dot" if head[3] == "." else ""
-    return Context(f"{kind}{dot}{'-open' if is_open else ''}", kind, values)
+    return Context(_form(kind, head[3] == ".", is_open), kind, values)
 
 
 def _timestamp(token: str) -> str | None:

@@ -177,7 +177,7 @@ class Scanner:
         """Read the line at `at`."""
         end = data.find(b"\n", at, stop) + 1 or stop
         # The kernel learns from lines that are read exactly.
-        plain = self._kernel is None and self.reader.unwrapper.passes_bare_lines and not self._sink.wants_every_line
+        plain = self._kernel is None and self.reader.unwrapper.passes_bare_records and not self._sink.wants_every_line
         if not (plain and self._record(data, at, end, base)):
             self._read(data, at, end, base)
         return end
@@ -192,7 +192,7 @@ class Scanner:
         if others:
             found = sorted({*tags, *others})
         reader, sink = self.reader, self._sink
-        plain = reader.unwrapper.passes_bare_lines
+        plain = reader.unwrapper.passes_bare_records
         for a, b in found:
             if a < at:
                 continue  # read already, before the line behind it
@@ -207,7 +207,7 @@ class Scanner:
             else:
                 while at < b:
                     at = self._one(data, at, b, base)
-                plain = reader.unwrapper.passes_bare_lines
+                plain = reader.unwrapper.passes_bare_records
             if self._changed():
                 self._reach = max(self._reach // 2, LEAST_REACH)
                 return at
@@ -326,7 +326,7 @@ class Scanner:
         """Read one physical line with its line feed, apart from the text it stands in. offset: where it begins there.
         digit_follows: the next line begins with a digit."""
         self._stop = len(raw)
-        plain = not digit_follows and self.reader.unwrapper.passes_bare_lines and not self._sink.wants_every_line
+        plain = not digit_follows and self.reader.unwrapper.passes_bare_records and not self._sink.wants_every_line
         if not (plain and self._record(raw, 0, len(raw), offset)):
             self._exactly(raw, offset, digit_follows)
 

@@ -54,11 +54,17 @@ class Unwrapper:
 
     @property
     def passes_bare_lines(self) -> bool:
-        """Whether a busy line that `plain.plain` passes is what it is now, and need not be fed: see `passed`."""
-        return self._saw_bare and not (self.needs_all_lines or self._captured or self._width)
+        """Whether a line that `plain.plain` passes, and that is none of the checker, is what it is now, and need not be
+        fed: see `passed`."""
+        return not (self.needs_all_lines or self._captured or self._width)
+
+    @property
+    def passes_bare_records(self) -> bool:
+        """The same of the checker's busy lines."""
+        return self._saw_bare and self.passes_bare_lines
 
     def passed(self, number: int, size: int) -> None:
-        """A busy line was passed that had this number and so many characters."""
+        """A line was passed that had this number and so many characters."""
         self._last = (number, size)
 
     @property
