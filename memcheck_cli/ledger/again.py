@@ -40,15 +40,20 @@ class Passed:
     def __init__(self, source: Source) -> None:
         self._path = source.path if not source.members else None
         self.kept = self._path is None
-        self._blocks: deque[tuple[int, bytes]] = deque()
+        self._blocks: deque[tuple[int, bytearray, int]] = deque()  # offset, buffer, bytes of it that count
+        self._spare: list[bytearray] = []
         self._file: int | None = None
 
-    def keep(self, offset: int, block: bytes) -> None:
-        """A block that was read, and where it begins."""
-        blocks = self._blocks
-        blocks.append((offset, block))
-        while blocks[0][0] + len(blocks[0][1]) < offset - KEPT:
-            blocks.popleft()
+    def keep(self, offset: int, block: bytes | memoryview) -> None:
+        """Copy a block that was read; offset: where it begins."""
+        blocks, size = self._blocks, len(block)
+        while blocks and blocks[0][0] + blocks[0][2] < offset - KEPT:
+            self._spare = [blocks.popleft()[1]]
+        if not self._spare or len(self._spare[-1]) < size:
+            self._spare = [bytearray(size)]
+        buffer = self._spare.pop()
+        buffer[:size] = block
+        blocks.append((offset, buffer, size))
 
     def fetch(self, start: int, stop: int) -> tuple[bytes, int]:
         """Bytes of the source from offset `start` to `stop`, as far as they can be had, and where they begin."""
@@ -57,13 +62,12 @@ class Passed:
                 return os.pread(self._opened(), max(0, stop - start), start), start
             except OSError:
                 return b"", stop
-        blocks = [(at, block) for at, block in self._blocks if at < stop and at + len(block) > start]
-        if not blocks:
-            return b"", stop
-        first = blocks[0][0]
-        text = b"".join(block for _, block in blocks)
-        start = max(start, first)
-        return text[start - first : stop - first], start
+        parts = [
+            memoryview(buffer)[max(0, start - at) : min(size, stop - at)]
+            for at, buffer, size in self._blocks
+            if at < stop and at + size > start
+        ]
+        return b"".join(parts), max(start, self._blocks[0][0]) if parts else stop
 
     def read_into(self, view: memoryview, start: int) -> int:
         """Fill a buffer with bytes of a plain file from an offset on; answers how many. Raises UnreadableError."""

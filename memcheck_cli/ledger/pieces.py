@@ -151,7 +151,7 @@ class Pieces:
     def _keep(self, offset: int, begin: int, stop: int) -> None:
         """Keep a copy of what is handed on, where it cannot be read again."""
         if self.passed.kept:
-            self.passed.keep(offset, bytes(memoryview(self.buffer)[begin:stop]))
+            self.passed.keep(offset, memoryview(self.buffer)[begin:stop])
 
 
 def blocks_of(source: Source, stream: RawIOBase) -> Iterator[tuple[bytes, Part | None]]:

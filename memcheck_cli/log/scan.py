@@ -39,6 +39,9 @@ STEADY = (
 KERNEL_PAYS = 16_000
 """Busy lines for which loading the kernel (and numpy) costs as much as it saves."""
 
+KERNEL_GUESS = 5_000
+"""Busy lines after which as many more are expected, where the size of a text is not known."""
+
 SURE = 256
 """Busy lines after which their number in the rest of a file is guessed."""
 
@@ -295,7 +298,7 @@ class Scanner:
             return False
         if self._kernel_from is not None:
             return True
-        pays = busy >= KERNEL_PAYS if self._size is None else busy * (self._size - passed) >= KERNEL_PAYS * passed
+        pays = busy >= KERNEL_GUESS if self._size is None else busy * (self._size - passed) >= KERNEL_PAYS * passed
         if not pays:
             self._sure = busy + SURE
         return pays
