@@ -145,7 +145,8 @@ class Ledger:
         # What `wants_batches` and `wants_startup` need not look for again before the next start.
         self._held = False
         self._told = False
-        self._paged: set[int] = set()  # runs whose page size is told
+        self._paged = False  # the last start told its page size
+        self._own_holders = 0  # processes with a start of their own that hold something since
         # Processes without a start of their own that hold something: how many in each run, and in which runs each.
         self._holders: dict[int, int] = {}
         self._holding: dict[str, list[int]] = {}
@@ -156,9 +157,10 @@ class Ledger:
     @property
     def wants_batches(self) -> bool:
         """Batch lines matter now: for telling dumps from streams, or for the border of the next run."""
-        if not self._held and not self._holds(None):
+        # Of several processes with starts of their own one is enough: the others print banners too.
+        self._held = self._held or self._own_holders > 0 or self._holds(None)
+        if not self._held:
             return True
-        self._held = True
         return bool(self._young) and any(self.streams[key].burst.wants_batches for key in self._young)
 
     @property
@@ -170,7 +172,7 @@ class Ledger:
     def wants_startup(self) -> bool:
         """Start-up lines matter now: what the server was started with is not told yet, or it is still starting."""
         if not self._told:
-            self._told = self.run_number(None) in self._paged and self._holds(None)
+            self._told = self._paged and (self._own_holders > 0 or self._holds(None))
         return not self._told
 
     @property
@@ -457,11 +459,13 @@ class Ledger:
             self._holders[number] = self._holders.get(number, 0) + 1
             if process is not None:
                 self._holding.setdefault(process, []).append(number)
+        else:
+            self._own_holders += 1
 
     def _start(self, process: str | None, line: int) -> None:
         """A server start on `line`: a new run where the current one already holds a banner, a batch line or a check."""
         number = self.run_number(process)
-        self._held = self._told = False
+        self._held = self._told = self._paged = False
         if self._holds(process):
             for key in list(self._young):
                 if key[0] == number and (key[1] == process or (process is None and key[1] not in self._numbers)):
@@ -473,6 +477,8 @@ class Ledger:
                 self.last_run_line = self.last_run_line or line
             else:
                 number += 1
+                if process is not None and process in self._numbers:
+                    self._own_holders -= 1
             self._last = None
         self._numbers[process] = number
         if process is not None:
@@ -490,7 +496,7 @@ class Ledger:
                 start.args_line = start.args_line or line.number
                 start.time = start.time or line.time
                 if "page_size" in start.args:
-                    self._paged.add(self.run_number(line.process))
+                    self._paged = True
             else:
                 start.quoted.update(message.values)
         elif kind == "quoted-flags":
