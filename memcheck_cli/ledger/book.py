@@ -773,7 +773,8 @@ class Ledger:
         own: the copy names its rank, so it repeats a report of that rank.
         """
         for other in (stream,) if own else self._near(stream, stream.run):
-            if all(
+            self._looks += sum(len(other.idle[pool].segments) for pool, _ in rows if pool in other.idle)
+            if self._looks < bounds.LOOKS and all(
                 (series := other.idle.get(pool)) is not None
                 and any(
                     (seen.terms, seen.total) == (row.terms, row.total)

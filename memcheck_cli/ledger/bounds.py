@@ -29,8 +29,8 @@ ASSERTIONS = 1000
 NOTES = 10_000
 """Reports without numbers that are kept."""
 
-LOOKS = 5_000_000
-"""Streams that are looked at to find the record that an assertion or a copy repeats."""
+LOOKS = 2_000_000
+"""Streams and stretches of them that are looked at to find the record that an assertion or a copy repeats."""
 
 FURTHER_RANKS = "further ranks"
 """Stands for the rank of the joint stream, and for the process of what goes there."""

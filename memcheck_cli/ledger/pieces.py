@@ -133,6 +133,11 @@ class Pieces:
                     begin = end = MARGIN
 
     def _last(self, begin: int, end: int, offset: int) -> Iterator[Piece]:
+        stop = self.buffer.rfind(b"\n", begin, end) + 1
+        if stop:  # what was read behind an endless line
+            self._keep(offset, begin, stop)
+            yield Piece(begin, stop, offset - begin)
+            begin, offset = stop, offset + stop - begin
         if end > begin:
             self._keep(offset, begin, end)
             yield Piece(begin, end, offset - begin, False, end - begin)

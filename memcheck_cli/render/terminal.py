@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
@@ -25,6 +25,7 @@ STYLES = {BROKEN: "bold red", BALANCED: "bold green"}
 SHOWN_BREAKS = 3
 SHOWN_ITEMS = 5
 SHOWN_STREAMS = 16
+SHOWN_RANKS = 16
 
 
 def print_analysis(analysis: Analysis, output: IO[str], verbose: bool = False) -> None:
@@ -39,13 +40,16 @@ def _print(console: Console, analysis: Analysis, verbose: bool) -> None:
         console.print(head.append(Text(f"  {safe(analysis.reason, 400)}.", style="default not bold")))
         _print_checked(console, analysis)
     shown = analysis.breaks if verbose else analysis.breaks[:SHOWN_BREAKS]
+    by_event: dict[int, list[Break]] = {}
+    for found in analysis.breaks:
+        by_event.setdefault(found.event, []).append(found)
     for number, found in enumerate(shown):
         if number == 0:
             console.print(head.append(Text(f"  {_where(found)}", style="default bold")))
         else:
             console.print()
             console.print(Text(f"ALSO  {_where(found)}", style="bold"))
-        for sentence in _sentences(found, analysis):
+        for sentence in _sentences(found, analysis, by_event):
             console.print(Padding(Text(sentence), (0, 0, 0, 2)))
         if number == 0 or verbose:
             console.print(Padding(_balance_sheet(found), (0, 0, 0, 2)))
@@ -108,7 +112,7 @@ def unit_of(pool: str | None) -> str:
     return "slots" if pool is not None and pool.startswith(SLOT_POOLS) else "tokens"
 
 
-def _sentences(found: Break, analysis: Analysis) -> list[str]:
+def _sentences(found: Break, analysis: Analysis, by_event: Mapping[int, Sequence[Break]]) -> list[str]:
     explanation = analysis.explanation
     evidence = explanation.evidence.get(found.event) if explanation is not None else None
     unit = unit_of(found.pool)
@@ -137,10 +141,11 @@ def _sentences(found: Break, analysis: Analysis) -> list[str]:
             "The records come from a ring dump: iterations count from its first whole record, times are those of "
             "the dump, and what came before may be cut."
         )
-    peers = [b for b in analysis.breaks if b.event == found.event and b is not found]
+    peers = [b for b in by_event[found.event] if b is not found]
     if peers:
-        ranks = ", ".join(safe(b.stream.rank) for b in peers)
-        said.append(f"The same event was seen by {ranks} too.")
+        ranks = ", ".join(safe(b.stream.rank) for b in peers[:SHOWN_RANKS])
+        more = f" and {len(peers) - SHOWN_RANKS} more" if len(peers) > SHOWN_RANKS else ""
+        said.append(f"The same event was seen by {ranks}{more} too.")
     if found.series_breaks > 1:
         said.append(f"{found.series_breaks} records of this series break; the last is off by {found.last_delta:+d}.")
     if found.asserted is not None:

@@ -57,13 +57,13 @@ def is_binary(head: bytes) -> bool:
     """The first bytes are no text in any encoding: too many control codes, NULs or bytes that are no UTF-8.
 
     A log that mixes in some bytes of another encoding is a text, and so is one that begins with the hole of NULs that
-    truncating an open log leaves, and one with a NUL between its letters.
+    truncating an open log leaves or ends in the one of a lost write, and one with a NUL between its letters.
     """
     sample = head[:SAMPLE]
     encoding = encoding_of(sample)
     if not encoding.plain:
         sample = sample[encoding.mark :].decode(encoding.codec, "replace").encode("utf-8", "replace")
-    written = sample.lstrip(b"\0")
+    written = sample.strip(b"\0")
     if not written:
         return bool(sample)
     share = 0.2
