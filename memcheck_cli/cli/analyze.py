@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from contextlib import ExitStack
@@ -11,7 +10,8 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from memcheck_cli.cli.inputs import found_in, limits_of
-from memcheck_cli.cli.options import input_options, output_option, scope_options
+from memcheck_cli.cli.options import input_options, output_option, scope_options, writable_file
+from memcheck_cli.cli.writing import write_json
 from memcheck_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 @click.option(
     "--rejects",
     type=click.Path(dir_okay=False, writable=True, allow_dash=True),
+    callback=writable_file,
     metavar="FILE",
     help="Write the lines that bear the checker's tag but cannot be read: source, line, reason and text, with tabs "
     "between. - is stdout, which takes -o for the answer.",
@@ -113,12 +114,12 @@ def _keep_apart(paths: tuple[str, ...], output: str | None, rejects: str | None)
     if len(written) == 2 and os.path.realpath(written[0]) == os.path.realpath(written[1]):
         raise UsageError("-o and --rejects name the same file")
     for path in written:
-        if any(os.path.exists(given) and _same(path, given) for given in paths):  # noqa: PTH110
+        if any(_same(path, given) for given in paths):
             raise UsageError(f"{click.format_filename(path)} is an input, and would be written over")
 
 
 def _same(one: str, two: str) -> bool:
-    return os.path.exists(one) and os.path.samefile(one, two)  # noqa: PTH110, PTH121
+    return os.path.isfile(one) and os.path.exists(two) and os.path.samefile(one, two)  # noqa: PTH110, PTH113, PTH121
 
 
 def _watch(name: str, watched: dict[str, Trends]) -> Trends:
@@ -132,8 +133,7 @@ def _write(analysis: object, form: str, verbose: bool, file: IO[str]) -> None:
     if form == "json":
         from memcheck_cli.render.analysis_json import document
 
-        json.dump(document(analysis), file, ensure_ascii=False, indent=1)  # type: ignore[arg-type]
-        file.write("\n")
+        write_json(document(analysis), file)  # type: ignore[arg-type]
     else:
         from memcheck_cli.render.terminal import print_analysis
 

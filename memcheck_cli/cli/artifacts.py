@@ -12,6 +12,7 @@ import click
 
 from memcheck_cli.cli.inputs import found_in, limits_of
 from memcheck_cli.cli.options import input_options, output_option, scope_options
+from memcheck_cli.cli.writing import write_json
 
 if TYPE_CHECKING:
     from memcheck_cli.artifacts import Bundle, Known
@@ -216,12 +217,9 @@ def _answer(bundle: Bundle, form: str, output: str | None, verbose: bool, on_git
 
 def _write(bundle: Bundle, form: str, verbose: bool, file: IO[str]) -> None:
     if form == "json":
-        import json
-
         from memcheck_cli.render.artifacts_json import document
 
-        json.dump(document(bundle), file, ensure_ascii=False, indent=1)
-        file.write("\n")
+        write_json(document(bundle), file)
     elif form == "junit":
         from memcheck_cli.render.junit import write_junit
 

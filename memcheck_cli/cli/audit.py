@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from memcheck_cli.cli.options import output_option
+from memcheck_cli.cli.writing import write_json
 
 if TYPE_CHECKING:
     from memcheck_cli.audit.model import Audit
@@ -92,12 +93,9 @@ def _line(text: str) -> str:
 
 def _write(answer: Audit, required: Requirement | None, form: str, explain: bool, file: IO[str]) -> None:
     if form == "json":
-        import json
-
         from memcheck_cli.render.audit_json import document
 
-        json.dump(document(answer, required), file, ensure_ascii=False, indent=1)
-        file.write("\n")
+        write_json(document(answer, required), file)
     elif form == "markdown":
         from memcheck_cli.render.audit import write_markdown
 

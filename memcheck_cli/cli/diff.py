@@ -9,6 +9,7 @@ import click
 
 from memcheck_cli.cli.inputs import found_in, limits_of
 from memcheck_cli.cli.options import input_options, output_option, scope_options
+from memcheck_cli.cli.writing import write_json
 
 if TYPE_CHECKING:
     from memcheck_cli.compare import Comparison, ReadSide
@@ -139,12 +140,9 @@ def _tell_errors(side: ReadSide) -> None:
 
 def _write(comparison: Comparison, form: str, verbose: bool, file: TextIO) -> None:
     if form == "json":
-        import json
-
         from memcheck_cli.render.diff_json import document
 
-        json.dump(document(comparison), file, ensure_ascii=file.encoding.lower() != "utf-8", indent=1)
-        file.write("\n")
+        write_json(document(comparison), file)
     elif form == "markdown":
         from memcheck_cli.render.diff_markdown import write_markdown
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import ExitStack
 
 import click
 
 from memcheck_cli.cli.options import output_option
+from memcheck_cli.cli.writing import write_json
 
 
 @click.command("explain")
@@ -41,8 +41,7 @@ def command(name: str | None, form: str, output: str | None) -> int:
         file = stack.enter_context(open(output, "w", encoding="utf-8")) if output is not None else sys.stdout  # noqa: PTH123
         if form == "json":
             data = explain.list_document() if signature is None else explain.document(signature)
-            json.dump(data, file, ensure_ascii=False, indent=1)
-            file.write("\n")
+            write_json(data, file)
         elif signature is None:
             explain.print_list(file)
         else:

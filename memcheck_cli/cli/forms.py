@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from memcheck_cli.cli.options import output_option
+from memcheck_cli.cli.writing import write_json
 
 if TYPE_CHECKING:
     from memcheck_cli.log.records import Line, Message
@@ -102,5 +102,4 @@ def _write_to(file: IO[str], document: dict[str, Any] | None, show: Any) -> None
     if document is None:
         show(file)
     else:
-        json.dump(document, file, ensure_ascii=False, indent=1)
-        file.write("\n")
+        write_json(document, file)

@@ -51,7 +51,7 @@ def found_in(paths: tuple[str, ...], limits: Limits) -> Iterator[Source | Unread
             raise UsageError("name a log, directory or archive, or pipe one in: memcheck analyze server.log")
         paths = ("-",)
     skipped = nothing = 0
-    stdin = sys.stdin.buffer if "-" in paths else None
+    stdin = sys.stdin.buffer if "-" in paths and sys.stdin is not None else None
     for found in find_sources(paths, limits=limits, stdin=stdin):
         if isinstance(found, Skipped):
             skipped += 1
@@ -61,6 +61,6 @@ def found_in(paths: tuple[str, ...], limits: Limits) -> Iterator[Source | Unread
         nothing += 1
         yield found
     if not nothing:
-        where = ", ".join(paths)
+        where = ", ".join(map(click.format_filename, paths))
         more = f" ({skipped} entries were passed over: binary, hidden or links)" if skipped else ""
         click.echo(f"memcheck: no text was found in {where}{more}", err=True)

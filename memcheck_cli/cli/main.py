@@ -82,17 +82,19 @@ def memcheck() -> None:
 
 def main() -> None:
     """Entry point of the console script."""
+    if sys.stdout is None:  # it was closed before we began
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
     try:
         code = memcheck.main(standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.Exit as ended:
         code = ended.exit_code
-    except click.UsageError as error:
-        error.show()
-        code = 2
     except click.ClickException as error:
+        from memcheck_cli.render.safe import escaped
+
+        error.message = "\n".join(map(escaped, error.message.split("\n")))
         error.show()
-        code = error.exit_code
+        code = 2 if isinstance(error, click.UsageError) else error.exit_code
     except MemcheckError as error:
         _complain(str(error))
         code = error.exit_code
@@ -103,7 +105,11 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except OSError as error:
-        _complain(f"{error.filename or 'input'}: {error.strerror or error}")
+        # Inputs that cannot be read are told by name elsewhere.
+        _complain(f"{error.filename or 'output'}: {error.strerror or error}")
+        code = 4
+    except MemoryError:
+        _complain("out of memory")
         code = 4
     sys.exit(code if isinstance(code, int) else 0)
 

@@ -21,8 +21,8 @@ class PoolNumber(click.ParamType[tuple[str, int]]):
         if isinstance(value, tuple):
             return value
         pool, sign, number = str(value).partition("=")
-        if not sign or not pool or not number.isascii() or not number.isdigit():
-            self.fail(f"'{value}' is not POOL=N, for example full=131072", param, ctx)
+        if not sign or not pool or not number.isascii() or not number.isdigit() or len(number) > 18:
+            self.fail(f"{value[:100]!r} is not POOL=N, for example full=131072", param, ctx)
         return pool, int(number)
 
 
@@ -45,7 +45,7 @@ def scope_options(function: Function) -> Function:
             "--pool", "pools", multiple=True, metavar="POOL", help="Only this pool: full, swa, ...; repeatable."
         ),
         click.option(
-            "--page-size", type=click.IntRange(min=1), metavar="N", help="Page size in tokens, over the log's."
+            "--page-size", type=click.IntRange(1, 1 << 40), metavar="N", help="Page size in tokens, over the log's."
         ),
         click.option(
             "--total",

@@ -10,6 +10,7 @@ import click
 
 from memcheck_cli.cli.inputs import found_in, limits_of
 from memcheck_cli.cli.options import PoolNumber, input_options, output_option
+from memcheck_cli.cli.writing import write_json
 
 if TYPE_CHECKING:
     from memcheck_cli.replaying.run import Options, Replay
@@ -117,12 +118,9 @@ def _write(done: Replay, options: Options, form: str, verbose: bool, file: IO[st
     if options.as_test:
         file.write(done.test or "")
     elif form == "json":
-        import json
-
         from memcheck_cli.render.replay_json import document
 
-        json.dump(document(done, options), file, ensure_ascii=False, indent=1)
-        file.write("\n")
+        write_json(document(done, options), file)
     else:
         from memcheck_cli.render.replay import print_replay
 

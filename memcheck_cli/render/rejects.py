@@ -5,6 +5,7 @@ from __future__ import annotations
 from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING
 
+from memcheck_cli.render.console import showable
 from memcheck_cli.render.safe import escaped
 
 if TYPE_CHECKING:
@@ -38,4 +39,4 @@ class Rejects:
         """Write all that were taken."""
         self._file.seek(0)
         while block := self._file.read(_BLOCK):
-            output.write(block)
+            output.write(showable(block, getattr(output, "encoding", None)))
