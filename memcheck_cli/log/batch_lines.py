@@ -87,6 +87,11 @@ SURE_BATCH = re.compile(
 before each, the front of the message."""
 
 
+_SURE = re.compile(
+    r"(?:Prefill|Decode) batch(?: \[[0-9]{1,18}\])?[.,] #(?:new-seq|running-req): [0-9]{1,18}, ", re.ASCII
+)
+
+
 class BatchValues(Mapping[str, Value]):
     """The values of a message that `SURE_BATCH` fits, read when they are asked for: most never are."""
 
@@ -98,8 +103,8 @@ class BatchValues(Mapping[str, Value]):
 
     def _read(self) -> Mapping[str, Value]:
         if self._values is None:
-            found = read_batch(self._text)
-            self._values = found.values if found is not None else {}
+            head = _HEAD.match(self._text)
+            self._values = _values(self._text, head) if head is not None else {}
         return self._values
 
     def __getitem__(self, name: str) -> Value:
@@ -132,10 +137,20 @@ def read_batch(text: str) -> Context | None:
     `-open` where the line ends in a comma. values: see BATCH_VALUES, in printed order. A number at the end of the line
     is read only under a name that can stand last there, because the line may have been cut.
     """
+    if _SURE.match(text) is not None:
+        kind, form = form_of_batch(text)
+        return Context(form, kind, BatchValues(text))
     head = _HEAD.match(text)
     if head is None:
         return None
+    values = _values(text, head)
+    if not values:
+        return None
     kind = head[1].lower()
+    return Context(_form(kind, head[3] == ".", text.rstrip().endswith(",")), kind, values)
+
+
+def _values(text: str, head: re.Match[str]) -> dict[str, Value]:
     values: dict[str, Value] = {}
     if head[2]:
         values["iteration"] = int(head[2])
@@ -175,9 +190,7 @@ def read_batch(text: str) -> Context | None:
         values[name] = value
     if name and not is_open and name not in _MAY_END:
         values.pop(name, None)
-    if not values:
-        return None
-    return Context(_form(kind, head[3] == ".", is_open), kind, values)
+    return values
 
 
 def _timestamp(token: str) -> str | None:

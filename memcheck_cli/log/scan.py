@@ -383,7 +383,7 @@ class Scanner:
         if data[at] != 0x5B:
             # Wrapped, it seems: a collector's parts of lines must be read, unless there are none in this piece.
             unwrapper = self.reader.unwrapper
-            if not unwrapper.quiet(bytes(data[at:stop])):
+            if not unwrapper.quiet(data, at, stop):
                 sought += tuple(m for m in unwrapper.sticky_markers if m not in sought and (tagged or m != b"[Mem"))
         markers = self._markers.get(sought)
         if markers is None:

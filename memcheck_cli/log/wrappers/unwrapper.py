@@ -72,16 +72,19 @@ class Unwrapper:
         """Bytes that every line which may change the state holds. A docker log has one in every line: see `quiet`."""
         return _CAPTURED_MARKERS if self._captured else _MARKERS
 
-    def quiet(self, block: bytes) -> bool:
-        """Whether of a block of whole lines only those with `[Mem`, `etected!`, `] total=` or `server_args=` need be
-        fed."""
+    def quiet(self, data: bytes | bytearray, start: int = 0, stop: int | None = None) -> bool:
+        """Whether of data[start:stop], whole lines, only those with `[Mem`, `etected!`, `] total=` or `server_args=` need
+        be fed."""
         if self.needs_all_lines or self._captured:
             return False
-        if b" stderr P" in block or b" stdout P" in block or b"- Captured std" in block:
+        stop = len(data) if stop is None else stop
+        find, count = data.find, data.count
+        at = find(b" std", start, stop)
+        if at >= 0 and any(find(flag, at, stop) >= 0 for flag in (b" stderr P", b" stdout P", b"- Captured std")):
             return False
-        records = block.count(_DOCKER)
-        if records:
-            if records != block.count(b"\\n" + _DOCKER):
+        at = find(_DOCKER, start, stop)
+        if at >= 0:
+            if count(_DOCKER, at, stop) != count(b"\\n" + _DOCKER, start, stop):
                 return False
             self.see_line_ends()
         return True
