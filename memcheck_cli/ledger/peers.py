@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from memcheck_cli.ledger.bounds import PEERS
+from memcheck_cli.ledger import bounds
 from memcheck_cli.ledger.rows import Row
 from memcheck_cli.ledger.stretch import Pairs, PoolStretch, StreamStretch
 
@@ -455,7 +455,7 @@ class Peers:
             return None
         if (run, rest) not in self._split:
             group = self._group((run, None, rest))
-            if len(group.members) >= PEERS and (process, rank) not in group.members:
+            if len(group.members) >= bounds.PEERS and (process, rank) not in group.members:
                 return None
             if not any(seen_rank == rank and seen != process for seen, seen_rank in group.members):
                 return self._joined(group, process, rank)
