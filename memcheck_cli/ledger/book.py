@@ -102,6 +102,9 @@ STARTING = frozenset({"server-args", "command", "quoted-flags", "banner", "pool-
 DUMP_MARK = "batch_size()="
 """Stands in the head of a watchdog's dump, behind which it prints pools that are no checks."""
 
+TAGS = ("[Mem Check", "etected!", "KV double free: ", "KV page use-after-free: ")
+"""The checker's tags. Pool texts on lines of their own bear none."""
+
 TELLING = ("etected!", "UserWarning: ")
 """Reports without numbers hold one of these where they tell by themselves what they are."""
 
@@ -193,6 +196,8 @@ class Ledger:
             return self.wants_startup or (kind == "watchdog" and DUMP_MARK in line.text)
         if isinstance(message, Unnumbered):
             return any(mark in line.text for mark in TELLING)
+        if isinstance(message, Torn):
+            return any(tag in line.text for tag in TAGS)  # else the torn line of a report that is not open
         return not isinstance(message, PoolLine | PoolParts)
 
     # Folding

@@ -147,7 +147,8 @@ def _sentences(found: Break, analysis: Analysis, by_event: Mapping[int, Sequence
         more = f" and {len(peers) - SHOWN_RANKS} more" if len(peers) > SHOWN_RANKS else ""
         said.append(f"The same event was seen by {ranks}{more} too.")
     if found.series_breaks > 1:
-        said.append(f"{found.series_breaks} records of this series break; the last is off by {found.last_delta:+d}.")
+        last = "" if found.last_delta is None else f"; the last is off by {found.last_delta:+d}"
+        said.append(f"{found.series_breaks} records of this series break{last}.")
     if found.asserted is not None:
         said.append(f"The server's own assertion agrees (line {found.asserted}).")
     return said

@@ -114,3 +114,15 @@ def test_inputs_are_never_written_over(tmp_path: Path) -> None:
             run(path, *arguments)
         assert getattr(raised.value, "exit_code", None) == 2
     assert path.read_bytes() == log()
+
+
+@pytest.mark.parametrize("before", [0, 70_000])
+def test_a_torn_text_without_tag_counts_only_in_a_report(tmp_path: Path, before: int) -> None:
+    """Whether every line is read (at the beginning) or not."""
+    filler = f"{prefix()}INFO: nothing of it\n" * (before // 30)
+    torn = "[swa] total=100, avail"
+    report = f"{prefix()}pool memory leak detected! {pool_text('full', 100, 90)}"
+    (tmp_path / "log").write_text(f"{filler}{WHOLE}\n{torn}\n{WHOLE}\n{report}\n{torn}\n{WHOLE}\n")
+    run(tmp_path / "log", "--rejects", tmp_path / "r", code=1)
+    first = filler.count("\n")
+    assert [row[1:4:2] for row in rows((tmp_path / "r").read_text())] == [[str(first + 5), torn]]

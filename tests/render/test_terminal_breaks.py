@@ -1,0 +1,28 @@
+"""Breaks at the terminal that lack what most breaks have."""
+
+from __future__ import annotations
+
+import io
+
+from made_logs import analysis_of, busy, prefix
+
+from memcheck_cli.render.terminal import print_analysis
+
+
+def told(lines: list[str], verbose: bool = True) -> str:
+    output = io.StringIO()
+    print_analysis(analysis_of(lines), output, verbose)
+    return output.getvalue()
+
+
+def test_page_reports_have_no_delta() -> None:
+    report = f"{prefix('TP0')}KV double free: sub-pool 0 has 3 duplicate pages."
+    text = told([busy("full", 100, 90, 0, 0, 0, 10, rank="TP0"), report, report])
+    assert "2 records of this series break." in text
+
+
+def test_an_event_of_many_ranks_names_some() -> None:
+    lines = [busy("full", 100, 80, 0, 0, 0, 10, rank=f"TP{n}") for n in range(40)]
+    text = " ".join(told(lines, verbose=False).split())
+    assert "TP16 and 23 more too." in text
+    assert "TP17 and" not in text
