@@ -11,6 +11,7 @@ import gzip
 import io
 import json
 import lzma
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -151,6 +152,68 @@ def test_a_file_that_changes_its_wrapper_midway(kind: str) -> None:
     for how in ({}, FAST):
         answer = of_text(text_of(physical), **how)
         assert breaks_of(answer) == breaks_of(plain(kind), lambda line: numbers[line - 1])
+
+
+# Prefixes: what the server or its logging configuration prints before a message
+
+SERVERS = re.compile(r"\[(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)((?: [A-Z]{2}\d+)*)\] ")
+
+# Form, and how much of a time it keeps (date and clock, clock, nothing) and whether it keeps ranks.
+PREFIXES: dict[str, tuple[str, str, bool]] = {
+    "milliseconds": ("[{date} {clock}.123{ranks}] ", "millis", True),
+    "more-tokens": ("[{date} {clock} PP1 ATTN_CP0{ranks} EP3] ", "date", True),
+    "clock-only": ("[{clock}{ranks}] ", "clock", True),
+    "ranks-only": ("[{only}] ", "", True),
+    "front-cut": ("{clock}{ranks}] ", "clock", True),
+    "front-cut-deeper": ("{only}] ", "", True),
+    "level-and-file": ("{date} {clock} ERROR 300 [scheduler.py:34] ", "date", False),
+    "logging": ("{date} {clock},123 - sglang.srt - INFO - ", "millis", False),
+    "loguru": ("{date} {clock}.123 | INFO     | sglang.srt.managers:run:34 - ", "millis", False),
+    "brackets": ("[{date} {clock},123][sglang][INFO] - ", "millis", False),
+    "default": ("INFO:sglang.srt.managers.scheduler:", "", False),
+    "bracket-in-a-logger": ("INFO 01-02 {clock} [scheduler.py:34] [{date} {clock}{ranks}] ", "date", True),
+}
+
+
+SEVERAL = ("several-ranks", "two-ranks", "idle-warnings")
+"""Kinds with several ranks, which are one stream where ranks are not told."""
+
+
+def as_told(time: str | None, how: str) -> str | None:
+    """What is left of a time."""
+    if time is None:
+        return None
+    return {"date": time, "millis": f"{time}.123", "clock": time[11:], "": None}[how]
+
+
+@pytest.mark.parametrize("form", PREFIXES)
+def test_every_prefix(form: str) -> None:
+    """The breaks are those of the plain log, apart from what the prefix does not tell."""
+    pattern, time, ranks = PREFIXES[form]
+
+    def put(found: re.Match[str]) -> str:
+        told = pattern.replace("{date}", found[1]).replace("{clock}", found[2])
+        return told.replace("{ranks}", found[3]).replace("{only}", found[3].strip())
+
+    for kind in NAMES:
+        lines = KINDS[kind]
+        if not ranks and kind in SEVERAL:
+            continue
+        if not ranks:
+            lines = [SERVERS.sub(r"[\1 \2] ", line) for line in lines]
+        elif kind not in SEVERAL:
+            lines = [SERVERS.sub(r"[\1 \2 TP0] ", line) for line in lines]
+        expected = of_text(text_of(lines))["breaks"]
+        found = of_text(text_of([SERVERS.sub(put, line, count=1) for line in lines]))["breaks"]
+        for one in expected:
+            one["time"] = as_told(one["time"], time)
+            if one["last_balanced"] is not None:
+                one["last_balanced"]["time"] = as_told(one["last_balanced"]["time"], time)
+            if form == "more-tokens":
+                one["rank"] = f"PP1 ATTN_CP0 {one['rank']} EP3"
+        for one in (*expected, *found):
+            del one["event"]  # those of one event are at most some seconds apart
+        assert breaks_of({"breaks": found}) == breaks_of({"breaks": expected}), kind
 
 
 # Containers: a file's text to what lies on disk, and the name of the source
