@@ -557,7 +557,10 @@ class Ledger:
 
     def _busy(self, line: Line, message: Busy) -> None:
         stream = self.stream_of(line.process, line.rank)
+        if line.copied and _repeats(stream, line):
+            return
         if not stream.checks:
+            stream.copied = line.copied
             self._hold(line.process)
             stream.first_line = stream.first_line or line.number
         current = message.form.startswith(CURRENT_FORMS)
@@ -879,6 +882,14 @@ def _as_further(line: Line) -> Line:
         line.copied,
         line.captured,
     )
+
+
+def _repeats(stream: Stream, line: Line) -> bool:
+    """Whether a copied busy line (quoted in a reply, annotated) was read before as it was printed."""
+    if not stream.checks or stream.copied or stream.joint or stream.last_busy is None:
+        return False
+    last = stream.last_busy[1].time
+    return line.time is None or last is None or line.time <= last
 
 
 def _label(known: Mapping[str, Series], pool: str) -> str:

@@ -57,6 +57,7 @@ class Stream:
         "burst",
         "busy",
         "checks",
+        "copied",
         "first_line",
         "idle",
         "idle_reports",
@@ -90,6 +91,7 @@ class Stream:
         self.lone_assertions: list[tuple[Asserted, Row, Row | None]] = []
         self.skipped: dict[str, Row] = {}
         self.burst = Burst()
+        self.copied = False  # its first record was a copy already: the log holds nothing but copies
         self.joint = False  # the records of many ranks stand in it: each is judged by itself
         self.peers: Group | None = None
         self.first_line: int | None = None

@@ -396,3 +396,15 @@ def test_a_copied_report_that_names_its_rank_repeats_that_rank():
     report = "pool memory leak detected! " + pool_text("full", 100, 90)
     answer = analysis_of([f"E   {prefix(rank)}{report}" for rank in ("TP0", "TP1", "TP0")])
     assert [(found.stream.rank, found.series_breaks) for found in answer.breaks] == [("TP0", 1), ("TP1", 1)]
+
+
+def test_quoted_checks_were_read_before():
+    """A reply quotes the end of the log, and goes on with what is new."""
+    checks = [busy("full", 100, 90 - n, 0, 0, 0, 10 + n, clock=f"08:15:0{n}") for n in range(4)]
+    broken = busy("full", 100, 80, 0, 0, 0, 10, clock="08:15:05")
+    (found,) = analysis_of([*checks, broken, "", *(f"> {line}" for line in (*checks[2:], broken))]).breaks
+    assert (found.iteration, found.from_end, found.series_breaks) == (5, 0, 1)
+    (found,) = analysis_of([*checks, *(f"> {line}" for line in (*checks[2:], broken))]).breaks
+    assert (found.iteration, found.row.line) == (5, 7)
+    (found,) = analysis_of([f"> {line}" for line in (*checks, broken)]).breaks
+    assert (found.iteration, found.series_breaks) == (5, 1)
