@@ -90,10 +90,7 @@ def main() -> None:
     except click.exceptions.Exit as ended:
         code = ended.exit_code
     except click.ClickException as error:
-        from memcheck_cli.render.safe import escaped
-
-        error.message = "\n".join(map(escaped, error.message.split("\n")))
-        error.show()
+        _show(error)
         code = 2 if isinstance(error, click.UsageError) else error.exit_code
     except MemcheckError as error:
         _complain(str(error))
@@ -112,6 +109,17 @@ def main() -> None:
         _complain("out of memory")
         code = 4
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _show(error: click.ClickException) -> None:
+    """Click's own lines to stderr, whatever is in the arguments they quote."""
+    from io import StringIO
+
+    from memcheck_cli.render.safe import escaped
+
+    lines = StringIO()
+    error.show(lines)
+    click.echo("\n".join(map(escaped, lines.getvalue().rstrip("\n").split("\n"))), err=True)
 
 
 def _complain(text: str) -> None:
