@@ -11,11 +11,18 @@ import click
 
 from memcheck_cli.cli.inputs import found_in, limits_of
 from memcheck_cli.cli.options import input_options, output_option, scope_options, writable_file
+from memcheck_cli.cli.progress import INTERRUPTED, Display
 from memcheck_cli.cli.writing import write_json
 from memcheck_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from memcheck_cli.forensics.trends import Trends
+    from memcheck_cli.ledger.reading import SourceReading
+    from memcheck_cli.render.rejects import Rejects
+    from memcheck_cli.sources import Source, Unreadable
+
+SPLIT_FROM = 64 << 20
+"""Bytes of a file that several processes share."""
 
 
 @click.command("analyze")
@@ -39,6 +46,12 @@ if TYPE_CHECKING:
 )
 @output_option
 @click.option("-v", "--verbose", is_flag=True, help="Show every break, stream and finding.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 64),
+    metavar="N",
+    help="Processes that share a file of 64 MB or more, or many files.  [default: 2, or 1 on one processor]",
+)
 @input_options
 def command(
     paths: tuple[str, ...],
@@ -52,6 +65,7 @@ def command(
     rejects: str | None,
     output: str | None,
     verbose: bool,
+    jobs: int | None,
     max_expanded: str | None,
     max_nesting: int | None,
 ) -> int:
@@ -66,15 +80,13 @@ def command(
       memcheck analyze samples/ --format json -o answer.json
       zstdcat huge.log.zst | memcheck analyze - --rank TP0
 
-    Exit codes: 0 balanced, 1 broken, 2 wrong use, 3 undecided, 4 unreadable.
+    Exit codes: 0 balanced, 1 broken, 2 wrong use, 3 undecided, 4 unreadable, 130 interrupted (what was read until then
+    is told).
     """
     from memcheck_cli.forensics.analysis import Scope, analyze_readings
     from memcheck_cli.forensics.breaks import Settings
-    from memcheck_cli.ledger.reading import SourceReading, read_source
-    from memcheck_cli.sources import Unreadable
 
     _keep_apart(paths, output, rejects)
-    readings = []
     watched: dict[str, Trends] = {}
     with ExitStack() as stack:
         rejected = None
@@ -82,12 +94,11 @@ def command(
             from memcheck_cli.render.rejects import Rejects
 
             rejected = stack.enter_context(Rejects())
-        for found in found_in(paths, limits_of(max_expanded, max_nesting)):
-            if isinstance(found, Unreadable):
-                readings.append(SourceReading(found.name, error=found.reason))
-            else:
-                watcher = _watch(found.name, watched) if trends else None
-                readings.append(read_source(found, watcher, rejects=rejected))
+        with Display() as display:
+            display.waiting = True
+            found = list(found_in(paths, limits_of(max_expanded, max_nesting)))
+            display.waiting = False
+            readings = _read(found, display, jobs, watched if trends else None, rejected)
         for reading in readings:
             if reading.error is not None:
                 click.echo(f"memcheck: {reading.name}: {reading.error}", err=True)
@@ -103,7 +114,55 @@ def command(
             _write(analysis, form, verbose, file)
     else:
         _write(analysis, form, verbose, sys.stdout)
-    return analysis.exit_code
+    return INTERRUPTED if display.stopped else analysis.exit_code
+
+
+def _read(
+    found: list[Source | Unreadable],
+    display: Display,
+    jobs: int | None,
+    watched: dict[str, Trends] | None,
+    rejected: Rejects | None,
+) -> list[SourceReading]:
+    """Read all that was found, in order. watched: kept by source, where trends are asked for."""
+    from memcheck_cli.ledger.reading import SourceReading, read_source
+    from memcheck_cli.sources import Source
+
+    sources = [one for one in found if isinstance(one, Source)]
+    if all(source.size is not None for source in sources):
+        display.size = sum(source.size or 0 for source in sources)
+    if jobs is None:
+        jobs = min(2, os.cpu_count() or 1)
+    splitting = None
+    if jobs > 1 and watched is None and any((source.size or 0) >= SPLIT_FROM for source in sources):
+        from memcheck_cli.ledger.parallel import Splitting
+
+        splitting = Splitting(jobs)
+
+    def read(source: Source) -> SourceReading:
+        watcher = _watch(source.name, watched) if watched is not None else None
+        return read_source(source, watcher, rejects=rejected, splitting=splitting, progress=display)
+
+    if jobs > 1 and len(sources) > 1 and watched is None and rejected is None:
+        from memcheck_cli.ledger.many import read_sources
+
+        each = read_sources(
+            sources, jobs, read, lambda source: splitting is not None and splitting.suits(source), display
+        )
+    else:
+        each = (read(source) for source in sources)
+    readings: list[SourceReading] = []
+    for one in found:
+        if not isinstance(one, Source):
+            readings.append(SourceReading(one.name, error=one.reason))
+            continue
+        reading = next(each, None) if not display.stopped else None
+        if reading is None:
+            reading = SourceReading(one.name, error="interrupted before it was read")
+        else:
+            display.done(reading, one.size)
+        readings.append(reading)
+    return readings
 
 
 def _keep_apart(paths: tuple[str, ...], output: str | None, rejects: str | None) -> None:

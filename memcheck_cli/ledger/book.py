@@ -15,6 +15,7 @@ from memcheck_cli.ledger.rows import NO_MARKS, Row, Segment, Series, accounted
 from memcheck_cli.ledger.runs import Run
 from memcheck_cli.ledger.stream import EMPTY, Asserted, Page, Stream, Watcher
 from memcheck_cli.ledger.stretch import EDGE, Pairs, StreamStretch, Stretch
+from memcheck_cli.log.context import STRUCTURAL_MARKERS
 from memcheck_cli.log.lines import read_message, settle_bare
 from memcheck_cli.log.records import (
     TERMS,
@@ -92,6 +93,7 @@ class _Crash(NamedTuple):
     line: int
 
 
+_STRUCTURAL = tuple(mark.decode("ascii") for mark in STRUCTURAL_MARKERS)
 CURRENT_FORMS = ("b3", "b4", "B3", "B4")
 ALWAYS_HEEDED = frozenset({"server-args", "command", "banner", "exception", "flush"})
 """Kinds of context lines that a reader never leaves out."""
@@ -108,15 +110,23 @@ TAGS = ("[Mem Check", "etected!", "KV double free: ", "KV page use-after-free: "
 TELLING = ("etected!", "UserWarning: ")
 """Reports without numbers hold one of these where they tell by themselves what they are."""
 
+STARTING_LINES = 1000
+"""Lines after the start of a server that are read one by one, until it is ready or serves."""
+
 TRACEBACK_LINES = 400
 """Lines after an exception's head that are read one by one, to find the function a bare error came from."""
 
 
 class Ledger:
-    """Everything the checker said in one source, by run and stream."""
+    """Everything the checker said in one source, by run and stream.
 
-    def __init__(self, source: str, watcher: Watcher | None = None) -> None:
+    head: bytes at its beginning of which every line that tells something counts.
+    """
+
+    def __init__(self, source: str, watcher: Watcher | None = None, head: int = 0) -> None:
         self.source = source
+        self.head = head
+        self._starting = 0  # lines left in which a server may tell how it starts
         self.watcher = watcher
         self.runs: dict[int, Run] = {}
         self.streams: dict[StreamKey, Stream] = {}
@@ -180,8 +190,10 @@ class Ledger:
 
     @property
     def wants_every_line(self) -> bool:
-        """Every line matters now: an idle report may go on, or a traceback is being read."""
-        return bool(self._reports or self._traceback or self._wrapped or self._captured or self._dumps)
+        """Every line matters now: an idle report may go on, a traceback is being read, or a server is starting."""
+        return bool(
+            self._reports or self._traceback or self._wrapped or self._captured or self._dumps or self._starting
+        )
 
     def heeds(self, line: Line, message: Message) -> bool:
         """Whether a line counts now. Others may be left out by a reader, so none of them may change an answer."""
@@ -193,7 +205,9 @@ class Ledger:
                 return True
             if kind in ("prefill", "decode"):
                 return self.wants_batches
-            return self.wants_startup or (kind == "watchdog" and DUMP_MARK in line.text)
+            if line.offset < self.head or (kind == "watchdog" and DUMP_MARK in line.text):
+                return True
+            return self.wants_startup and any(mark in line.text for mark in _STRUCTURAL)
         if isinstance(message, Unnumbered):
             return any(mark in line.text for mark in TELLING)
         if isinstance(message, Torn):
@@ -204,6 +218,8 @@ class Ledger:
 
     def fold(self, line: Line, message: Message | None) -> None:
         """Take the next line; `message` is what its text means, None for any other line."""
+        if self._starting:
+            self._starting -= 1
         if line.process is not None and line.process not in self._processes:
             if len(self._processes) < bounds.PROCESSES:
                 self._processes.add(line.process)
@@ -455,6 +471,7 @@ class Ledger:
 
     def _hold(self, process: str | None) -> None:
         """A banner, a batch line or a check of a process."""
+        self._starting = 0
         start = self.run_of(process).start_of(process)
         if start.holds:
             return
@@ -471,6 +488,7 @@ class Ledger:
         """A server start on `line`: a new run where the current one already holds a banner, a batch line or a check."""
         number = self.run_number(process)
         self._held = self._told = self._paged = False
+        self._starting = STARTING_LINES
         if self._holds(process):
             for key in list(self._young):
                 if key[0] == number and (key[1] == process or (process is None and key[1] not in self._numbers)):

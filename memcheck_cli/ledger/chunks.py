@@ -63,7 +63,8 @@ class Lines(NamedTuple):
 class Rows(NamedTuple):
     """Busy records, with lines between them that say nothing. start, stop: offsets of the first and behind the last.
     before, after: lines of the chunk before the first, and with the last. stretch: its lines count from 1 in the chunk;
-    None where the records must be read again one by one. said: what they tell of the release. pairs: see `Pairs`."""
+    None where the records must be read again one by one. said: what they tell of the release. pairs: see `Pairs`.
+    quoted: lines like these were seen behind quote marks: whether they are copies depends on what stands before."""
 
     start: int
     stop: int
@@ -72,6 +73,7 @@ class Rows(NamedTuple):
     stretch: Stretch | None
     said: frozenset[Said]
     pairs: Pairs
+    quoted: bool
 
 
 class Found(NamedTuple):
@@ -164,10 +166,12 @@ class _ChunkScanner(Scanner):
         digit_follows = 0x30 <= data[b] <= 0x39 if b < self._stop else False
         recorder.line(base + a, reader.lines, bytes(data[a:b]), digit_follows)
         super()._read(data, a, b, base)
+        recorder.quoted = recorder.quoted or "quote" in reader.unwrapper.layers
 
 
 class _Recorder:
-    """The sink of a chunk. items: what was found so far. size: bytes of lines in it."""
+    """The sink of a chunk. items: what was found so far. size: bytes of lines in it. quoted: a line behind quote marks
+    was read, in this chunk or one before."""
 
     settled = True
     wants_batches = False
@@ -177,6 +181,7 @@ class _Recorder:
     def __init__(self) -> None:
         self.items: list[Lines | Rows] = []
         self.size = 0
+        self.quoted = False
         self._columns: Columns | None = None
         self._groups: Groups = ()
         self._peered: set[Member] = set()
@@ -250,6 +255,7 @@ class _Recorder:
                 stretch,
                 columns.said(),
                 pairs,
+                self.quoted,
             )
         )
         columns.n = 0

@@ -7,18 +7,15 @@ does not depend on where a chunk ends, nor on how many processes there are.
 
 from __future__ import annotations
 
-import os
-import pickle
-import select
-import signal
-from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memcheck_cli.ledger.chunks import LEARN_FROM, ChunkReader, Found, Groups, Lines, line_start
+from memcheck_cli.ledger.forked import POSSIBLE, Forked
 
 if TYPE_CHECKING:
     from memcheck_cli.ledger.pieces import Pieces
+    from memcheck_cli.ledger.progress import Progress
     from memcheck_cli.ledger.skim import LedgerSink
     from memcheck_cli.log.scan import Scanner
     from memcheck_cli.sources import Source
@@ -37,146 +34,35 @@ USELESS = 4
 """Chunks after which a team is sent home if most of what was read had to be read here."""
 
 
+MOST_PEERS = 256
+"""Peers that are compared in the chunks; where there are more, questions would become long."""
+
+
 class Task(NamedTuple):
-    """A chunk to be read: see `ChunkReader.read`. groups: None for the same as in the task before."""
+    """A chunk to be read: see `ChunkReader.read`."""
 
     start: int
     stop: int
-    groups: Groups | None
+    groups: Groups
 
 
 class Team(Protocol):
-    """Who reads chunks. size: how many at the same time."""
+    """Who reads chunks; `forked.Forked` is one."""
 
     size: int
 
-    def give(self, number: int, task: Task) -> None:
+    def ask(self, number: int, question: Any, /) -> None:
         """A chunk to be read, not more than AHEAD for each of the team before the first is taken back."""
 
-    def take(self) -> tuple[int, Found | None]:
+    def take(self) -> tuple[int, Any]:
         """The next chunk that is done, and what was found; None where nobody reads it any more."""
 
     def close(self) -> None:
         """No more chunks."""
 
 
-class Forked:
-    """A team of forked processes."""
-
-    def __init__(self, size: int, reader: Callable[[], ChunkReader]) -> None:
-        self.size = size
-        self._members: list[_Member] = []
-        for _ in range(size):
-            self._members.append(_Member(reader, self._members))
-
-    def give(self, number: int, task: Task) -> None:
-        """See `Team`."""
-        min(self._members, key=lambda member: (member.lost, len(member.waiting))).give(number, task)
-
-    def take(self) -> tuple[int, Found | None]:
-        """See `Team`."""
-        busy = [member for member in self._members if member.waiting]
-        for member in busy:
-            if member.lost:
-                return member.waiting.popleft(), None
-        ready, _, _ = select.select([member.answers for member in busy], [], [])
-        member = next(member for member in busy if member.answers == ready[0])
-        found = member.answer()
-        return member.waiting.popleft(), found
-
-    def close(self) -> None:
-        """See `Team`."""
-        for member in self._members:
-            member.close()
-
-
-class _Member:
-    """One forked process. waiting: chunks that it was given. lost: it answers no more."""
-
-    def __init__(self, reader: Callable[[], ChunkReader], others: list[_Member]) -> None:
-        self.waiting: deque[int] = deque()
-        self.lost = False
-        self._groups: Groups | None = None
-        tasks, self._tasks = os.pipe()
-        self.answers, answers = os.pipe()
-        self._pid = os.fork()
-        if self._pid == 0:
-            status = 1
-            try:
-                signal.signal(signal.SIGINT, signal.SIG_IGN)
-                for other in others:
-                    os.close(other._tasks)
-                    os.close(other.answers)
-                os.close(self._tasks)
-                os.close(self.answers)
-                _work(reader(), tasks, answers)
-                status = 0
-            finally:
-                # Nothing of the parent is cleaned up or written twice.
-                os._exit(status)
-        os.close(tasks)
-        os.close(answers)
-
-    def give(self, number: int, task: Task) -> None:
-        self.waiting.append(number)
-        if task.groups == self._groups:
-            task = task._replace(groups=None)
-        else:
-            self._groups = task.groups
-        if not self.lost:
-            try:
-                _send(self._tasks, task)
-            except OSError:
-                self.lost = True
-
-    def answer(self) -> Found | None:
-        try:
-            found: Found = _receive(self.answers)
-        except (EOFError, OSError, pickle.UnpicklingError):
-            self.lost = True
-            return None
-        return found
-
-    def close(self) -> None:
-        os.close(self._tasks)
-        os.close(self.answers)
-        if self.waiting:
-            os.kill(self._pid, signal.SIGTERM)
-        os.waitpid(self._pid, 0)
-
-
-def _work(reader: ChunkReader, tasks: int, answers: int) -> None:
-    groups: Groups = ()
-    while True:
-        try:
-            start, stop, changed = _receive(tasks)
-        except EOFError:
-            return
-        groups = groups if changed is None else changed
-        _send(answers, reader.read(start, stop, groups))
-
-
-def _send(file: int, what: object) -> None:
-    data = pickle.dumps(what, pickle.HIGHEST_PROTOCOL)
-    view = memoryview(len(data).to_bytes(8, "little") + data)
-    while view:
-        view = view[os.write(file, view) :]
-
-
-def _receive(file: int) -> Any:
-    size = int.from_bytes(_read(file, 8), "little")
-    return pickle.loads(_read(file, size))
-
-
-def _read(file: int, size: int) -> bytes:
-    parts = []
-    while size:
-        part = os.read(file, min(size, 1 << 20))
-        if not part:
-            raise EOFError
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)
+def _reading(reader: ChunkReader) -> Callable[[Task], Found]:
+    return lambda task: reader.read(*task)
 
 
 class Folding:
@@ -212,6 +98,7 @@ class Folding:
             elif self._as_believed() and item.stretch is not None and self._sink.take(item, first):
                 self.position = item.stop
                 reader.lines = first + item.after
+                reader.unwrapper.see_unquoted()
             else:
                 self.scan(item.stop)
         if not self._as_believed():
@@ -265,7 +152,7 @@ def read_parts(
     try:
         for number, border in enumerate(borders[1:]):
             while given < min(number + team.size * (1 + AHEAD), len(borders) - 1):
-                team.give(given, Task(borders[given], borders[given + 1], groups()))
+                team.ask(given, Task(borders[given], borders[given + 1], groups()))
                 given += 1
             while number not in done:
                 answer, found = team.take()
@@ -289,7 +176,7 @@ def read_parts(
 class Splitting:
     """How several processes share one file. jobs: how many. chunk: bytes of a chunk at most, None to choose them by the
     file. smallest: bytes of a file that is worth it. patience: bytes after which they begin though streams may still be
-    dumps. team: who reads chunks; of a size, by what makes their readers."""
+    dumps. team: who reads chunks; of a size, and of what makes their readers."""
 
     def __init__(
         self,
@@ -297,7 +184,7 @@ class Splitting:
         chunk: int | None = None,
         smallest: int = SMALLEST,
         patience: int = 8 << 20,
-        team: Callable[[int, Callable[[], ChunkReader]], Team] = Forked,
+        team: Callable[[int, Callable[[], Callable[[Any], object]]], Team] = Forked,
         learn_from: int = LEARN_FROM,
     ) -> None:
         self.jobs = jobs
@@ -311,10 +198,27 @@ class Splitting:
         """Whether a source can be split and is large enough."""
         if self.jobs < 2 or source.path is None or source.members:
             return False
-        return (source.size or 0) >= self._smallest and (self._team is not Forked or hasattr(os, "fork"))
+        return (source.size or 0) >= self._smallest and (self._team is not Forked or POSSIBLE)
 
-    def read(self, scanner: Scanner, sink: LedgerSink, pieces: Pieces, at: int, wanted: tuple[bytes, ...]) -> int:
+    def read(
+        self,
+        scanner: Scanner,
+        sink: LedgerSink,
+        pieces: Pieces,
+        at: int,
+        wanted: tuple[bytes, ...],
+        progress: Progress,
+    ) -> int:
         """Read a file on from offset `at`; answers how far it was read."""
+
+        def told(position: int) -> bool:
+            progress.passed(position, sink.ledger)
+            return progress.stopped
+
+        def peers() -> Groups:
+            groups = sink.ledger.peering()
+            return groups if sum(len(others) for _, others in groups) <= MOST_PEERS else ()
+
         source = pieces.source
         size = source.size or 0
         chunk = self._chunk or max(1 << 20, min(CHUNK, (size - at) // (4 * self.jobs)))
@@ -327,6 +231,6 @@ class Splitting:
             import memcheck_cli.log.kernel  # noqa: F401
         folding = Folding(scanner, sink, pieces, at, wanted)
         block = len(pieces.buffer)
-        team = self._team(self.jobs, lambda: ChunkReader(source, wanted, block, self._learn_from))
-        read_parts(folding, team, size, chunk, sink.ledger.peering, lambda position: False)
+        team = self._team(self.jobs, lambda: _reading(ChunkReader(source, wanted, block, self._learn_from)))
+        read_parts(folding, team, size, chunk, peers, told)
         return folding.position

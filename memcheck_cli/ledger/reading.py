@@ -10,6 +10,7 @@ from memcheck_cli.errors import UnreadableError
 from memcheck_cli.ledger.again import Again, Passed
 from memcheck_cli.ledger.book import Ledger
 from memcheck_cli.ledger.pieces import BLOCK, Piece, Pieces, blocks_of
+from memcheck_cli.ledger.progress import Progress, Waiting, interrupted
 from memcheck_cli.ledger.rows import Row
 from memcheck_cli.ledger.skim import LedgerSink
 from memcheck_cli.ledger.stream import Stream
@@ -97,6 +98,7 @@ def read_source(
     head: int = HEAD,
     lines_before: int = 0,
     splitting: Splitting | None = None,
+    progress: Progress | None = None,
 ) -> SourceReading:
     """Read a source; damage ends the reading, what came before it counts.
 
@@ -104,7 +106,8 @@ def read_source(
     told of every rejected line. block: bytes read at once. kernel_from: busy lines that are read one by one before
     columns are made of them, None to decide by what pays. head: bytes at the beginning of which every line is read.
     lines_before: of the log that the source is a piece of: lines are counted on from there, in `lines` too. splitting:
-    how several processes share a large file, None for this one alone.
+    how several processes share a large file, None for this one alone. progress: is told how far it came, and may stop
+    it.
     """
     reading = SourceReading(source.name)
     try:
@@ -112,19 +115,28 @@ def read_source(
     except UnreadableError as error:
         reading.error = str(error)
         return reading
-    reading.ledger = Ledger(source.name, observer.record if observer is not None else None)
+    reading.ledger = Ledger(source.name, observer.record if observer is not None else None, head)
+    progress = progress or Progress()
+    stream = Waiting(stream, progress)
     with closing(stream):
         if exact or observer is not None:
-            _read_every_line(reading, source, stream, observer, rejects, lines_before)
+            _read_every_line(reading, source, stream, observer, rejects, lines_before, progress)
         else:
-            size = None if source.members else source.size
-            if splitting is not None and not splitting.suits(source):
-                splitting = None
-            pieces = Pieces(source, stream, block)
-            _skim(reading, pieces, rejects, kernel_from, head, size, splitting, lines_before)
+            how = _How(kernel_from, head, lines_before, progress, splitting)
+            _skim(reading, Pieces(source, stream, block), rejects, how)
     reading.records = reading.ledger.records
     reading.rejected = reading.ledger.rejected_count
     return reading
+
+
+class _How(NamedTuple):
+    """How to skim: see `read_source`."""
+
+    kernel_from: int | None
+    head: int
+    lines_before: int
+    progress: Progress
+    splitting: Splitting | None
 
 
 def _tell_rejects(reading: SourceReading, ledger: Ledger, passed: Passed, rejects: Rejecting) -> None:
@@ -168,6 +180,7 @@ def _read_every_line(
     observer: Observer | None,
     rejects: Rejecting | None,
     lines_before: int,
+    progress: Progress,
 ) -> None:
     """The exact way: what the fast one is held to."""
     ledger = reading.ledger
@@ -199,8 +212,16 @@ def _read_every_line(
             offset += len(block)
             for line, message in reader.feed(block):
                 fold(line, message)
+            progress.passed(offset, ledger)
+            if progress.stopped:
+                reading.error = interrupted(offset)
+                break
     except UnreadableError as error:
         reading.error = str(error)
+    except KeyboardInterrupt:
+        if not progress.stopped:
+            raise
+        reading.error = interrupted(offset)
     for line, message in reader.finish():
         fold(line, message)
     ledger.finish()
@@ -209,17 +230,8 @@ def _read_every_line(
     reading.lines = reader.lines
 
 
-def _skim(
-    reading: SourceReading,
-    pieces: Pieces,
-    rejects: Rejecting | None,
-    kernel_from: int | None,
-    head: int,
-    size: int | None,
-    splitting: Splitting | None,
-    lines_before: int,
-) -> None:
-    """The fast way. splitting: how other processes help."""
+def _skim(reading: SourceReading, pieces: Pieces, rejects: Rejecting | None, how: _How) -> None:
+    """The fast way."""
     ledger = reading.ledger
     assert ledger is not None
 
@@ -236,31 +248,47 @@ def _skim(
     if rejects is not None:
         _tell_rejects(reading, ledger, pieces.passed, rejects)
     sink = LedgerSink(ledger, again, fold, hint)
-    scanner = Scanner(sink, kernel_from, head, size)
-    scanner.reader.lines = lines_before
+    source, progress = pieces.source, how.progress
+    scanner = Scanner(sink, how.kernel_from, how.head, None if source.members else source.size)
+    scanner.reader.lines = how.lines_before
+    splitting = how.splitting if how.splitting is not None and how.splitting.suits(source) else None
+    at = 0
 
-    def pass_on(piece: Piece) -> None:
+    def passed(piece: Piece) -> bool:
+        """Read a piece; answers whether to stop behind it."""
+        nonlocal at
         if piece.part is not None:
             reading.parts.append((piece.part.name, scanner.lines))
-        elif piece.whole:
+            return False
+        if piece.whole:
             scanner.scan(pieces.buffer, piece.start, piece.stop, piece.base)
         else:
             raw = bytes(memoryview(pieces.buffer)[piece.start : piece.stop])
             scanner.rest(raw, piece.size, piece.base + piece.start)
+        at = piece.base + piece.start + (piece.size or piece.stop - piece.start)
+        progress.passed(at, ledger)
+        return progress.stopped
 
     try:
         for piece in pieces:
-            pass_on(piece)
-            at = piece.base + piece.stop
-            if splitting is not None and piece.whole and at >= head and (sink.settled or at > splitting.patience):
+            if passed(piece):
+                break
+            if splitting is not None and piece.whole and at >= how.head and (sink.settled or at > splitting.patience):
                 wanted = scanner.wanted()
                 if b"" not in wanted and not sink.wants_batches:
-                    at = splitting.read(scanner, sink, pieces, at, wanted)
-                    for rest in pieces.of_range(at, None):
-                        pass_on(rest)
+                    at = splitting.read(scanner, sink, pieces, at, wanted, progress)
+                    for rest in () if progress.stopped else pieces.of_range(at, None):
+                        if passed(rest):
+                            break
                     break
+        if progress.stopped:
+            reading.error = interrupted(at)
     except UnreadableError as error:
         reading.error = str(error)
+    except KeyboardInterrupt:
+        if not progress.stopped:
+            raise
+        reading.error = interrupted(at)
     scanner.finish()
     sink.finish()
     pieces.passed.close()

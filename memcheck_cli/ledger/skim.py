@@ -103,7 +103,7 @@ class LedgerSink:
         be read again."""
         ledger = self.ledger
         stretch = rows.stretch
-        if stretch is None or not ledger.takes((part.process, part.rank) for part in stretch):
+        if stretch is None or rows.quoted or not ledger.takes((part.process, part.rank) for part in stretch):
             return False
         if not ledger.fits(stretch, rows.pairs):
             return False

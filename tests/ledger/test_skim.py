@@ -2,111 +2,28 @@
 
 from __future__ import annotations
 
-import io
-import json
 import random
 from pathlib import Path
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from made_logs import assertion, busy, crash, pool_text, prefix
+from made_logs import busy
+from skimming import Log, answer, source_of
 from wrapping import WRAPPERS
 
-from memcheck_cli.forensics.analysis import Scope, analyze_readings
-from memcheck_cli.forensics.breaks import Settings
-from memcheck_cli.ledger.reading import SourceReading, read_source
-from memcheck_cli.render.analysis_json import document
-from memcheck_cli.sources import Source
+from memcheck_cli.ledger.reading import read_source
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 
 
-def source_of(text: bytes) -> Source:
-    return Source("made.log", lambda _: io.BytesIO(text))  # type: ignore[arg-type,return-value]
-
-
-def answer(reading: SourceReading) -> dict[str, object]:
-    told = document(analyze_readings([reading], Settings(), Scope()))
-    told["hints"] = {run: str(hints.best()) for run, hints in reading.hints.items()}
-    told["flushes"] = reading.flushes
-    told["around"] = [(str(key), str(kept)) for key, kept in sorted(reading.around.items(), key=str)]
-    return json.loads(json.dumps(told, default=str))
-
-
 def assert_same(text: bytes, block: int, kernel_from: int, head: int = 0) -> None:
-    exact = answer(read_source(source_of(text), exact=True))
+    exact = answer(read_source(source_of(text), exact=True, head=head))
     fast = answer(read_source(source_of(text), block=block, kernel_from=kernel_from, head=head))
     assert fast == exact
 
 
-class Log:
-    """A made-up log of everything, in which each rank's numbers go on from line to line."""
-
-    RANKS = ("TP0", "TP1", "DP0 TP0", "")
-
-    def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
-        self.second = 0
-        self.ranks = rng.sample(self.RANKS, rng.randint(1, 3))
-        self.hybrid = rng.random() < 0.5
-        self.total = rng.choice([1000, 123_456_789, 4_000_000_000_000])
-        self.milliseconds = rng.random() < 0.2
-        self.leaked = 0
-
-    def clock(self) -> str:
-        if self.rng.random() < 0.1:
-            self.second += self.rng.choice([1, 1, 2, 30])
-        text = f"{8 + self.second // 3600:02}:{self.second // 60 % 60:02}:{self.second % 60:02}"
-        return text + (f".{self.rng.randrange(1000):03}" if self.milliseconds else "")
-
-    def check(self) -> list[str]:
-        rng, rank, clock = self.rng, self.rng.choice(self.ranks), self.clock()
-        if rng.random() < 0.03:
-            self.leaked += rng.choice([-16, 1, 16])
-        extra = rng.choice(["", "", "", ", withheld=7", ", withheld=7, double_owned=3", ", note=census"])
-        used = rng.randrange(500)
-        line = busy("full", self.total, self.total - used, 0, used // 2, 0, used - used // 2 - self.leaked)
-        lines = [line.replace(prefix(), prefix(rank, clock)) + extra]
-        if self.hybrid:
-            swa = busy("swa", 500, 500 - used % 100, 0, 0, 0, used % 100, rank=rank, clock=clock)
-            lines.append(swa)
-        return lines
-
-    def piece(self) -> list[str]:
-        rng, rank, clock = self.rng, self.rng.choice(self.ranks), self.clock()
-        head = prefix(rank, clock)
-        kind = rng.randrange(22)
-        if kind < 9:
-            return [line for _ in range(rng.randint(1, 12)) for line in self.check()]
-        used = rng.randrange(50)
-        full = (self.total, self.total - used, 0, 0, 0, used - 1)
-        made: dict[int, list[str]] = {
-            9: [head + "Decode batch, #running-req: 1, #token: 10, token usage: 0.01, #queue-req: 0"],
-            10: [head + "Prefill batch, #new-seq: 1, #new-token: 8, #cached-token: 0, token usage: 0.00"],
-            11: [f'{prefix("", clock)}INFO:     127.0.0.1:5 - "POST /generate HTTP/1.1" 200 OK'],
-            12: assertion("full", *full, rank=rank, clock=clock),
-            13: [head + "pool memory leak detected! " + pool_text("full", *full), pool_text("swa", 500, 400, 99)],
-            14: crash("pool memory leak detected! " + pool_text("full", *full), rank, clock, "ValueError"),
-            15: [prefix("", clock) + "server_args=ServerArgs(model_path='m', tp_size=2, page_size=16)"],
-            16: [head + "max_total_num_tokens=1000, chunked_prefill_size=8192, context_len=32768"],
-            17: [self.check()[0][: rng.randrange(1, 90)] + rng.choice(["", self.check()[0]])],
-            18: [head + "KV double free: sub-pool 0 has 2 duplicate pages.", head + "Cache flushed successfully!"],
-            19: [
-                f"{head}[Mem Check (BUSY)] ",
-                f"{head}[Mem Check (BUSY)] available_size=9, evictable_size=1, protected_size=0, uncached_size=5",
-            ],
-            20: [pool_text("swa", 500, 400, 99), "", "text with = and ! and M", "Error: something else"],
-            21: ["===== FAILURES =====", "----- Captured stderr call -----", *self.check(), "===== 1 failed ====="],
-        }
-        return made[kind]
-
-    def lines(self, pieces: int) -> list[str]:
-        made = [line for _ in range(pieces) for line in self.piece()]
-        return made
-
-
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.integers(0, 2**32),
     st.integers(5, 90),
@@ -120,7 +37,7 @@ def test_bare_logs(seed: int, pieces: int, block: int, kernel_from: int, line_en
     assert_same(text.encode(), block, kernel_from)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.integers(0, 2**32),
     st.integers(5, 60),

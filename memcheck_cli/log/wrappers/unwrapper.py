@@ -16,6 +16,7 @@ from memcheck_cli.log.wrappers.plain import plain
 if TYPE_CHECKING:
     from memcheck_cli.log.wrappers.peeling import Peeling
 
+_NEVER = 1 << 30
 _DOCKER = b'","stream":"'
 _MARKERS = (b"[Mem", b"etected!", b"] total=", b"server_args=", b" std", _DOCKER)
 _CAPTURED_MARKERS = (*_MARKERS, b"====", b"____")
@@ -73,8 +74,8 @@ class Unwrapper:
         return _CAPTURED_MARKERS if self._captured else _MARKERS
 
     def quiet(self, data: bytes | bytearray, start: int = 0, stop: int | None = None) -> bool:
-        """Whether of data[start:stop], whole lines, only those with `[Mem`, `etected!`, `] total=` or `server_args=` need
-        be fed."""
+        """Whether of data[start:stop], whole lines, only those with `[Mem`, `etected!`, `] total=` or `server_args=`
+        need be fed."""
         if self.needs_all_lines or self._captured:
             return False
         stop = len(data) if stop is None else stop
@@ -97,6 +98,16 @@ class Unwrapper:
     def see_line_ends(self) -> None:
         """Docker records with line ends were passed over."""
         self._long_way().parts.line_ends_seen = True
+
+    @property
+    def least_quoted(self) -> int:
+        """The fewest quote marks that a checker line stood behind so far; a large number where there was none."""
+        return 0 if self._saw_bare else _NEVER if self._peeling is None else self._peeling.least_quoted
+
+    def see_unquoted(self) -> None:
+        """Checker lines without quote marks were passed over."""
+        if self.least_quoted:
+            self._long_way().least_quoted = 0
 
     def feed(
         self, number: int, offset: int, text: str, whole: bool = True, digit_follows: bool = False
