@@ -41,7 +41,7 @@ def unmet(wanted: Any, answer: Any, path: str = "$") -> list[str]:
                 if not attempts:
                     told.append(f"{path} holds nothing like {item!r}")
                 elif all(attempts):
-                    told += min(attempts, key=len)
+                    told += sorted(attempts, key=len)[0]
             return told
         case _:
             same = type(wanted) is type(answer) and wanted == answer

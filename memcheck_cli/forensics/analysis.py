@@ -78,7 +78,7 @@ def analyze_readings(
         ledger = reading.ledger
         if ledger is None:
             continue
-        judged = judge(ledger, settings)
+        judged = judge(ledger, settings, reading)
         add_notes(reading, judged)
         watched = trends.get(reading.name) if trends is not None else None
         if watched is not None:

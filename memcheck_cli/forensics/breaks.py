@@ -7,15 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from memcheck_cli.ledger import Ledger, Page, Row, Segment, Series, Stream
-from memcheck_cli.ledger.rows import could_go_on
+from memcheck_cli.ledger.cuts import could_go_on
 from memcheck_cli.log.records import Value
+
+if TYPE_CHECKING:
+    from memcheck_cli.ledger.reading import SourceReading
 
 SLOT_POOLS = ("req", "mamba")
 """Pools counted in slots: they have no pages."""
 
 EXPLAINED = "gap-explained-by-extra-terms"
+
+FIRST_WITH_UNPRINTED = "0.5.10rc0"
+"""From this release on session_held is summed, at first without being printed."""
 
 
 @dataclass(slots=True)
@@ -111,11 +118,11 @@ class Settings:
     totals: Mapping[str, int] = field(default_factory=dict)
 
 
-def judge(ledger: Ledger, settings: Settings) -> Judged:
-    """Breaks and other conclusions of one source, in the order of their lines."""
+def judge(ledger: Ledger, settings: Settings, reading: SourceReading | None = None) -> Judged:
+    """Breaks and other conclusions of one source, in the order of their lines. reading: what tells the release."""
     judged = Judged()
     for stream in ledger.in_order():
-        _Judge(ledger, stream, settings, judged).everything()
+        _Judge(ledger, stream, settings, judged, reading).everything()
     judged.findings += divergences(ledger)
     judged.breaks.sort(key=lambda found: found.row.line)
     for items in (judged.undetermined, judged.unchecked, judged.findings):
@@ -170,21 +177,27 @@ def divergences(ledger: Ledger) -> list[Item]:
 class _Judge:
     """Judges one stream."""
 
-    def __init__(self, ledger: Ledger, stream: Stream, settings: Settings, out: Judged) -> None:
+    def __init__(
+        self, ledger: Ledger, stream: Stream, settings: Settings, out: Judged, reading: SourceReading | None
+    ) -> None:
         self.ledger = ledger
         self.stream = stream
         self.settings = settings
         self.out = out
         self.run = ledger.runs.get(stream.run)
+        self.reading = reading
+        self.explained_reports: list[Item] = []
 
     def everything(self) -> None:
         stream = self.stream
         for series in stream.busy.values():
             self.series(series, "busy")
-        explained = []
+        breaks = len(self.out.breaks)
         for series in stream.idle.values():
-            explained.append(self.series(series, "idle"))
-        self.idle_reports(any(explained))
+            self.series(series, "idle")
+        if len(self.out.breaks) == breaks:  # else the report is about the pool that breaks
+            self.out.undetermined += self.explained_reports
+        self.idle_reports()
         if stream.requests is not None:
             self.requests(stream.requests)
         self.lone_assertions()
@@ -260,11 +273,14 @@ class _Judge:
             count = sum(segment.count for segment in doubtful)
             reason = "this line may end" if count == 1 else f"this line, and {count - 1} more, may end"
             reason += " within a number: more digits could balance it"
-            self.out.undetermined.append(self.item(series.pool, doubtful[0].first.line, reason))
+            item = self.item(series.pool, doubtful[0].first.line, reason, reported=check == "idle")
+            self.out.undetermined.append(item)
             self.out.decided -= count
-        broken = [
-            segment for segment in sure if self.breaks(series, segment, self.delta(segment, series, total), check)
-        ]
+        broken = []
+        for segment in sure:
+            part = self.breaks(series, segment, self.delta(segment, series, total), check)
+            if part is not None:
+                broken.append(part)
         records = sum(segment.count for segment in broken)
         records += sum(
             count
@@ -334,31 +350,65 @@ class _Judge:
             more: dict[str, Value] = {"terms": dict(combination), "records": series.unbalanced}
             if check == "idle":
                 reason = f"the server reported a leak, but {text} closes its gap"
-                self.out.undetermined.append(self.item(series.pool, row.line, reason, kind=EXPLAINED, reported=True))
+                self.explained_reports.append(self.item(series.pool, row.line, reason, kind=EXPLAINED, reported=True))
             self.out.findings.append(self.item(series.pool, row.line, detail, kind=EXPLAINED, more=more))
             self.out.decided += series.records
         return True
 
-    def breaks(self, series: Series, segment: Segment, delta: int, check: str) -> bool:
-        """Whether the records of a segment are breaks; what they are instead is told."""
+    def breaks(self, series: Series, segment: Segment, delta: int, check: str) -> Segment | None:
+        """The part of a segment whose records are breaks; what the others are instead is told."""
         if segment.status == "reported":
-            return True
+            return segment
         if segment.status == "tolerated" or delta == 0:
-            return False
-        row = segment.first
-        if delta < 0 and "session_unprinted" in row.marks and not self.sessions_summed_or_off():
-            return self.unprinted(series, segment, delta)
-        return True
+            return None
+        if delta < 0 and "session_unprinted" in segment.first.marks and not self.sessions_off_or_not_summed():
+            return self.unprinted(series, segment, delta, check)
+        return segment
 
-    def sessions_summed_or_off(self) -> bool:
-        """The log shows that session_held was 0 or not part of the sum: a deficit is a deficit."""
-        return self.run is not None and self.run.flag("enable_streaming_session", self.stream.process) is False
+    def sessions_off_or_not_summed(self, weakly: bool = False) -> bool:
+        """The log shows that session_held was 0 or is not summed by its release: a deficit is a deficit.
 
-    def unprinted(self, series: Series, segment: Segment, delta: int) -> bool:
-        """A deficit in the form that may leave session_held out: a break only with the assertion behind it."""
-        is_last = segment.last is series.segments[-1].last
-        if is_last and self.asserted_line(series.pool, None, segment.last):
+        weakly: what batch lines and the like look like counts too.
+        """
+        if self.run is not None and self.run.flag("enable_streaming_session", self.stream.process) is False:
             return True
+        high = self.newest_release(weakly)
+        if high is None:
+            return False
+        from memcheck_cli.checker.releases import Release
+
+        return Release.parse(high) < Release.parse(FIRST_WITH_UNPRINTED)
+
+    def newest_release(self, weakly: bool) -> str | None:
+        """The newest release that the start-up lines and those kept around the records of this stream allow."""
+        hints = self.reading.hints.get(self.stream.run) if self.reading is not None else None
+        if self.reading is None or hints is None:
+            return None
+        if not weakly:
+            return hints.certain()[1]
+        from memcheck_cli.forensics.around import of_this_start
+        from memcheck_cli.log.records import Context
+
+        stream = self.stream
+        for pool in stream.busy:
+            for kept in self.reading.around.get((stream.run, stream.process, stream.rank, "busy", pool), [])[:1]:
+                for event in of_this_start(kept.events, stream.process):
+                    hints.add(Context(event.form, event.kind, event.values), event.text)
+        return hints.best().high
+
+    def unprinted(self, series: Series, segment: Segment, delta: int, check: str) -> Segment | None:
+        """A deficit in the form that may leave session_held out: a break only with the assertion behind it."""
+        why = f"off by {delta:+}, but 0.5.10 sums session_held without printing it and the release is not known"
+        if check == "idle":
+            item = self.item(series.pool, segment.first.line, why, kind="unprinted-term", reported=True)
+            self.out.undetermined.append(item)
+            self.out.decided -= segment.count
+            return None
+        is_last = segment.last is series.segments[-1].last
+        # No later check speaks against what only the looks of other lines say of the release.
+        asserted = is_last and (
+            self.asserted_line(series.pool, None, segment.last) is not None or self.sessions_off_or_not_summed(True)
+        )
         passed = segment.count - (1 if is_last else 0)
         if passed:
             detail = (
@@ -369,13 +419,15 @@ class _Judge:
             self.out.findings.append(
                 self.item(series.pool, segment.first.line, detail, kind="unprinted-term", more=more)
             )
+        if asserted:
+            last = Segment(segment.balance, segment.status, segment.last)
+            last.witness = segment.witness
+            return last
         if is_last:
-            reason = (
-                f"off by {delta:+}, but 0.5.10 sums session_held without printing it and the release is not known; "
-                "neither an assertion nor a later check follows"
-            )
+            reason = f"{why}; neither an assertion nor a later check follows"
             self.out.undetermined.append(self.item(series.pool, segment.last.line, reason, kind="unprinted-term"))
-        return False
+            self.out.decided -= 1
+        return None
 
     def asserted_line(self, pool: str, found: Break | None, row: Row | None = None) -> int | None:
         row = row or (found.row if found else None)
@@ -389,23 +441,34 @@ class _Judge:
         if self.stream.joint:
             return None, None
         row = broken.witness
-        between = 0
         if row is None or series.open_total:
-            for segment in reversed(series.segments[: series.segments.index(broken)]):
-                if self.delta(segment, series, total) == 0:
-                    row = segment.last
-                    break
-                between += segment.count
+            before = [
+                s for s in series.segments if s.first.line < broken.first.line and s.last.line < broken.first.line
+            ]
+            row = next((s.last for s in reversed(before) if self.delta(s, series, total) == 0), None)
         if row is None:
             return None, None
-        if row.iteration is None or broken.first.iteration is None:
+        if broken.first.iteration is None:
             return row, 0
-        apart = broken.first.iteration - row.iteration - (1 if check == "busy" else 0)
-        return row, max(0, apart - between)
+        last = broken.first.iteration - (1 if check == "busy" else 0)
+        return row, self.without_record(series.pool, row.iteration or 0, last)
+
+    def without_record(self, pool: str, after: int, last: int) -> int:
+        """How many of the busy checks from `after` + 1 to `last` have no record of a pool."""
+        busy = self.stream.busy.get(pool)
+        present = 0
+        for segment in busy.segments if busy is not None else ():
+            first, end = segment.first.iteration, segment.last.iteration
+            if first is None or end is None or end <= after or first > last:
+                continue
+            # Of a segment that goes on behind `last` at most so many records stand before.
+            inside = min(end, last) - max(first, after + 1) + 1
+            present += min(segment.count, inside)
+        return max(0, last - after - present)
 
     # Reports that are not series of sums
 
-    def idle_reports(self, explained: bool) -> None:
+    def idle_reports(self) -> None:
         if self.stream.balanced_reports:
             row = self.stream.balanced_reports[0]
             reason = "the server reported a leak, but every pool it printed balances: what it compared is not printed"
@@ -413,27 +476,33 @@ class _Judge:
 
     def requests(self, series: Series) -> None:
         mode = self.run.flag("disaggregation_mode", self.stream.process) if self.run else None
-        first = series.segments[0].first
-        decode = mode == "decode"
-        above = next((s for s in series.segments if s.balance > 0), None)
-        if decode or (above is not None and mode is None):
-            why = "a decode-disaggregated server" if decode else "the mode of the server is not known"
-            reason = f"request slots are compared with a size that is not printed ({why})"
-            row = first if decode or above is None else above.first
-            self.out.undetermined.append(self.item("req", row.line, reason, reported=True))
-            return
-        broken = [segment for segment in series.segments if segment.balance]
+        broken: list[Segment] = []
+        told: set[str] = set()
+        for segment in series.segments:
+            row = segment.first
+            why = None
+            if mode == "decode":
+                why = "request slots are compared with a size that is not printed (a decode-disaggregated server)"
+            elif could_go_on(row, segment.balance):
+                why = "this line may end within a number: more digits could balance it"
+            elif mode is None and row.total is not None and (row.terms[0] or 0) > row.total:
+                why = "request slots are compared with a size that may not be printed (the server's mode is not known)"
+            elif segment.balance == 0:
+                why = "the server reported lost request slots, but the printed numbers balance"
+            if why is None:
+                broken.append(segment)
+                self.out.decided += segment.count
+            elif why not in told:
+                told.add(why)
+                self.out.undetermined.append(self.item("req", row.line, why, reported=True))
         if not broken:
-            reason = "the server reported lost request slots, but the printed numbers balance"
-            self.out.undetermined.append(self.item("req", first.line, reason, reported=True))
             return
-        self.out.decided += series.records
-        segment = broken[0]
-        found = self.make("idle", "req", segment.first, segment.first.total, segment.balance)
-        found.witness, found.gap = self.witness(series, segment, None, "idle")
+        first = broken[0]
+        found = self.make("idle", "req", first.first, first.first.total, first.balance)
+        found.witness, found.gap = self.witness(series, first, None, "idle")
         found.series_breaks = sum(s.count for s in broken)
         found.last_delta = series.segments[-1].balance
-        found.steps = [(s.first, s.balance) for s in series.segments if s.first.line >= segment.first.line]
+        found.steps = [(s.first, s.balance) for s in series.segments if s.first.line >= first.first.line]
         found.last = series.segments[-1].last
         self.out.breaks.append(found)
         self.count("req", found.series_breaks)
@@ -447,6 +516,10 @@ class _Judge:
                 continue
             known = asserted.total is not None and asserted.accounted is not None
             delta = (asserted.accounted or 0) - (asserted.total or 0) if known else None
+            if delta is not None and could_go_on(row, delta):
+                why = "the log ends within a number of the server's assertion: more digits could balance it"
+                self.out.undetermined.append(self.item(asserted.pool, row.line, why, reported=True))
+                continue
             found = self.make("busy", asserted.pool, row, asserted.total, delta)
             found.accounted = asserted.accounted
             found.asserted = asserted.line

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from memcheck_cli.ledger.cuts import could_go_on
 from memcheck_cli.log.dialects import names
 from memcheck_cli.log.records import TERMS, Value
 
@@ -220,16 +221,6 @@ def extra_numbers(row: Row) -> dict[str, int]:
         for name, value in (row.extra or {}).items()
         if isinstance(value, int) and not isinstance(value, bool) and name not in NO_SLOTS
     }
-
-
-def could_go_on(row: Row, delta: int) -> bool:
-    """Whether more digits at the end of the last printed term could make the sum right."""
-    printed = [value for value in row.terms if value is not None]
-    if not printed or delta >= 0:
-        return False
-    last = printed[-1]
-    wanted = str(last - delta)
-    return last >= 0 and len(wanted) > len(str(last)) and wanted.startswith(str(last))
 
 
 def closes(row: Row) -> bool:

@@ -256,6 +256,11 @@ class ReleaseHints:
             self._best = self._narrow()
         return self._best
 
+    def certain(self) -> Bounds:
+        """The borders that the certain hints alone set; both None where they do not fit together."""
+        bounds = _intersection([hint for hint in self._hints.values() if hint.certain])
+        return bounds if _fits(*bounds) else (None, None)
+
     def _narrow(self) -> ReleaseRange:
         low, high = _intersection(list(self._hints.values()))
         if _fits(low, high):
