@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -49,6 +50,15 @@ class Ran:
         return data
 
 
+# A child's peak memory starts as that of the process it was made from: a small process starts the command and tells.
+LAUNCHER = """
+import os, sys
+pid = os.posix_spawn(sys.executable, [sys.executable, "-m", "memcheck_cli", *sys.argv[2:]], os.environ)
+_, status, usage = os.wait4(pid, 0)
+os.write(int(sys.argv[1]), f"{os.waitstatus_to_exitcode(status)} {usage.ru_maxrss}".encode())
+"""
+
+
 def run(
     *arguments: str | Path,
     stdin: Iterable[bytes] | bytes | None = None,
@@ -56,13 +66,17 @@ def run(
     **environment: str,
 ) -> Ran:
     """Run the command. stdin: a text, or blocks that are made while it reads."""
+    told, tell = os.pipe()
     process = subprocess.Popen(
-        [sys.executable, "-m", "memcheck_cli", *map(str, arguments)],
+        [sys.executable, "-S", "-c", LAUNCHER, str(tell), *map(str, arguments)],
         stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, **environment},
+        pass_fds=[tell],
+        start_new_session=True,
     )
+    os.close(tell)
 
     def write() -> None:
         assert process.stdin is not None
@@ -86,18 +100,19 @@ def run(
         threads.append(threading.Thread(target=write, daemon=True))
     for thread in threads:
         thread.start()
-    killer = threading.Timer(timeout, process.kill)
+    killer = threading.Timer(timeout, os.killpg, (process.pid, signal.SIGKILL))
     killer.start()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    process.wait()
     killer.cancel()
+    with open(told, "rb") as report:
+        code, _, peak = report.read().partition(b" ")
     for thread in threads[:2]:
         thread.join()
     for stream in (process.stdout, process.stderr):
         assert stream is not None
         stream.close()
-    assert process.returncode >= 0, "it took too long, or was killed"
-    return Ran(process.returncode, taken["out"], taken["err"], usage.ru_maxrss / 1024)
+    assert code and int(code) >= 0, "it took too long, or was killed"
+    return Ran(int(code), taken["out"], taken["err"], int(peak) / 1024)
 
 
 def text(*lines: str) -> bytes:
