@@ -104,7 +104,7 @@ def run(
     killer.start()
     process.wait()
     killer.cancel()
-    with open(told, "rb") as report:
+    with os.fdopen(told, "rb") as report:
         code, _, peak = report.read().partition(b" ")
     for thread in threads[:2]:
         thread.join()
