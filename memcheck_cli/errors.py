@@ -19,3 +19,9 @@ class UnreadableError(MemcheckError):
     """An input is missing, corrupt, too large when expanded, or may not be read (exit 4)."""
 
     exit_code = 4
+
+
+class OutputError(MemcheckError):
+    """The answer cannot be written where it should go (exit 4)."""
+
+    exit_code = 4

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from datetime import date, timedelta
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 import click
 
 from memcheck_cli.cli.inputs import found_in, limits_of
-from memcheck_cli.cli.options import input_options, output_option, scope_options
-from memcheck_cli.cli.writing import write_json
+from memcheck_cli.cli.options import input_options, output_option, refuse_unwritable, scope_options, writable_file
+from memcheck_cli.cli.telling import tell
+from memcheck_cli.cli.writing import answer_to, keep_apart, write_json
 
 if TYPE_CHECKING:
     from memcheck_cli.artifacts import Bundle, Known
@@ -38,8 +38,22 @@ TOLD = 20
     default="terminal",
     show_default=True,
 )
-@click.option("--json", "json_file", type=click.Path(dir_okay=False), metavar="FILE", help="Also write JSON to FILE.")
-@click.option("--junit", "junit_file", type=click.Path(dir_okay=False), metavar="FILE", help="Also write JUnit XML.")
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(dir_okay=False, writable=True),
+    callback=writable_file,
+    metavar="FILE",
+    help="Also write JSON to FILE.",
+)
+@click.option(
+    "--junit",
+    "junit_file",
+    type=click.Path(dir_okay=False, writable=True),
+    callback=writable_file,
+    metavar="FILE",
+    help="Also write JUnit XML.",
+)
 @click.option(
     "--github/--no-github",
     default=None,
@@ -102,6 +116,10 @@ def command(
     from memcheck_cli.forensics.analysis import Scope
     from memcheck_cli.forensics.breaks import Settings
 
+    keep_apart(
+        [*paths, *([baseline] if baseline is not None else [])],
+        {"-o": output, "--json": json_file, "--junit": junit_file},
+    )
     today = date.today()
     known, until = _known(known_file, write_known, reason, expires, today)
     settings, scope = Settings(page_size, dict(totals)), Scope(frozenset(ranks), frozenset(pools))
@@ -116,18 +134,20 @@ def command(
         from memcheck_cli.artifacts.known import add_known
 
         added = add_known(known_file, bundle.groups, known, reason or DEFAULT_REASON, until, today)
-        click.echo(f"memcheck: {len(added)} added to {click.format_filename(known_file)}", err=True)
+        tell(f"{len(added)} added to {click.format_filename(known_file)}")
         accept(bundle, [*known, *added])
     on_github = github if github is not None else os.environ.get("GITHUB_ACTIONS") == "true"
     _answer(bundle, form, output, verbose, on_github)
     for path, kind in ((json_file, "json"), (junit_file, "junit")):
         if path is not None:
-            with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123
+            with answer_to(path) as file:
                 _write(bundle, kind, verbose, file)
     if on_github:
         _to_github(bundle, data_on_stdout=output is None and form != "terminal")
     return bundle.exit_code
 
+
+EARLIER = "what an earlier run left, or the file that --format json made of it"
 
 DEFAULT_REASON = "not looked into yet (added by --write-known)"
 
@@ -146,6 +166,8 @@ def _known(
         return [], today
     from memcheck_cli.artifacts.known import day_of, load_known
 
+    if write:
+        refuse_unwritable(path)
     until = today + timedelta(days=ACCEPTED_DAYS) if expires is None else day_of(expires, "--expires")
     if reason is not None and not reason.strip():
         raise UsageError("--reason is empty")
@@ -174,7 +196,7 @@ def _read(
 def _baseline(path: str, settings: Settings, scope: Scope, limits: Limits, today: date) -> list[Before]:
     """The ways in which an earlier run broke."""
     from memcheck_cli.artifacts.comparing import before_of, saved_groups
-    from memcheck_cli.errors import UnreadableError
+    from memcheck_cli.errors import UnreadableError, UsageError
 
     saved = saved_groups(path)
     if saved is not None:
@@ -183,6 +205,8 @@ def _baseline(path: str, settings: Settings, scope: Scope, limits: Limits, today
     if bundle.exit_code == 4 or not bundle.sources:
         reasons = [source.error for source in bundle.sources if source.error]
         raise UnreadableError(f"--baseline {path}: {reasons[0] if reasons else 'nothing to read'}")
+    if not bundle.tests:
+        raise UsageError(f"--baseline {path}: {bundle.reason}; name {EARLIER}")
     return before_of(bundle)
 
 
@@ -198,21 +222,19 @@ def _tell_unreadable(bundle: Bundle) -> None:
 
     troubled = [source for source in bundle.sources if source.error is not None]
     for source in troubled[:TOLD]:
-        click.echo(f"memcheck: {safe(source.name)}: {safe(source.error or '')}", err=True)
+        tell(f"{safe(source.name)}: {safe(source.error or '')}")
     if len(troubled) > TOLD:
-        click.echo(f"memcheck: and {len(troubled) - TOLD} more that could not be read", err=True)
+        tell(f"and {len(troubled) - TOLD} more that could not be read")
 
 
 def _answer(bundle: Bundle, form: str, output: str | None, verbose: bool, on_github: bool) -> None:
-    if output is not None:
-        with open(output, "w", encoding="utf-8") as file:  # noqa: PTH123
-            _write(bundle, form, verbose, file)
-    elif on_github and form == "terminal":
-        from memcheck_cli.render.github import Harmless
+    with answer_to(output) as file:
+        if output is None and on_github and form == "terminal":
+            from memcheck_cli.render.github import Harmless
 
-        _write(bundle, form, verbose, Harmless(sys.stdout))  # type: ignore[arg-type]
-    else:
-        _write(bundle, form, verbose, sys.stdout)
+            _write(bundle, form, verbose, cast("IO[str]", Harmless(file)))
+        else:
+            _write(bundle, form, verbose, file)
 
 
 def _write(bundle: Bundle, form: str, verbose: bool, file: IO[str]) -> None:
@@ -242,7 +264,10 @@ def _to_github(bundle: Bundle, data_on_stdout: bool) -> None:
         click.echo(line, err=data_on_stdout)
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if not path:
-        click.echo("memcheck: GITHUB_STEP_SUMMARY is not set, so no summary is written (--format markdown)", err=True)
+        tell("GITHUB_STEP_SUMMARY is not set, so no summary is written (--format markdown)")
         return
-    with open(path, "ab") as file:  # noqa: PTH123
-        file.write(summary(bundle, MOST_BYTES - file.tell()).encode("utf-8", "replace"))
+    try:
+        with open(path, "ab") as file:  # noqa: PTH123
+            file.write(summary(bundle, MOST_BYTES - file.tell()).encode("utf-8", "replace"))
+    except OSError as error:  # the answer is out already, and the exit code is its verdict
+        tell(f"no summary is written to GITHUB_STEP_SUMMARY ({path}): {error.strerror or error}")

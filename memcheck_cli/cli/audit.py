@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import IO, TYPE_CHECKING
 
 import click
 
 from memcheck_cli.cli.options import output_option
-from memcheck_cli.cli.writing import write_json
+from memcheck_cli.cli.telling import tell
+from memcheck_cli.cli.writing import answer_to, keep_apart, write_json
 
 if TYPE_CHECKING:
     from memcheck_cli.audit.model import Audit
@@ -59,22 +59,21 @@ def command(
     from memcheck_cli.audit import audit
     from memcheck_cli.audit.requirement import require
     from memcheck_cli.errors import UsageError
+    from memcheck_cli.render.safe import safe
 
     if every and require_level is None:
         raise UsageError("--every goes with --require-level")
+    keep_apart(paths, {"-o": output})
     answer = audit(paths, name=name, release=release)
     if name is not None and not answer.classes:
         raise UsageError(_no_such_class(name, answer))
     for skipped in answer.skipped[:TOLD]:
-        click.echo(f"memcheck: {_line(skipped.file)}: {_line(skipped.reason)}", err=True)
+        tell(f"{safe(skipped.file)}: {safe(skipped.reason)}")
     if len(answer.skipped) > TOLD:
-        click.echo(f"memcheck: and {len(answer.skipped) - TOLD} more that were not read", err=True)
+        tell(f"and {len(answer.skipped) - TOLD} more that were not read")
     required = None if require_level is None else require(answer, require_level, every=every)
-    if output is None:
-        _write(answer, required, form, name is not None, sys.stdout)
-    else:
-        with open(output, "w", encoding="utf-8") as file:  # noqa: PTH123
-            _write(answer, required, form, name is not None, file)
+    with answer_to(output) as file:
+        _write(answer, required, form, name is not None, file)
     ctx.exit(0 if required is None else required.exit_code)
 
 
@@ -83,12 +82,6 @@ def _no_such_class(name: str, answer: Audit) -> str:
 
     near = get_close_matches(name, answer.names, n=1)
     return f"no class {name} in {answer.files} files" + (f"; did you mean {near[0]}?" if near else "")
-
-
-def _line(text: str) -> str:
-    from memcheck_cli.render.safe import safe
-
-    return safe(text)
 
 
 def _write(answer: Audit, required: Requirement | None, form: str, explain: bool, file: IO[str]) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from memcheck_cli.cli.inputs import found_in, limits_of
 from memcheck_cli.cli.options import input_options, output_option, scope_options
-from memcheck_cli.cli.writing import write_json
+from memcheck_cli.cli.telling import tell
+from memcheck_cli.cli.writing import answer_to, keep_apart, write_json
 
 if TYPE_CHECKING:
     from memcheck_cli.compare import Comparison, ReadSide
@@ -110,6 +110,7 @@ def command(
         raise UsageError("only one side can be stdin")
     if align == "time" and workload == "deterministic":
         raise UsageError("--align time pairs seconds, not checks; it goes with --workload live")
+    keep_apart((a, b), {"-o": output})
     limits = limits_of(max_expanded, max_nesting)
     read = tuple(ReadSide(path, frozenset(pools)) for path in (a, b))
     for side in read:
@@ -124,21 +125,18 @@ def command(
         for side, scope in zip(read, scopes, strict=True)
     ]
     comparison = compare(judged[0], judged[1], Options(by_hand, align, workload))
-    if output is None:
-        _write(comparison, form, verbose, sys.stdout)
-    else:
-        with open(output, "w", encoding="utf-8") as file:  # noqa: PTH123
-            _write(comparison, form, verbose, file)
+    with answer_to(output) as file:
+        _write(comparison, form, verbose, file)
     return comparison.exit_code
 
 
 def _tell_errors(side: ReadSide) -> None:
     for reading in side.readings:
         if reading.error is not None:
-            click.echo(f"memcheck: {reading.name}: {reading.error}", err=True)
+            tell(f"{reading.name}: {reading.error}")
 
 
-def _write(comparison: Comparison, form: str, verbose: bool, file: TextIO) -> None:
+def _write(comparison: Comparison, form: str, verbose: bool, file: IO[str]) -> None:
     if form == "json":
         from memcheck_cli.render.diff_json import document
 

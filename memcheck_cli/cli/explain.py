@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import ExitStack
-
 import click
 
 from memcheck_cli.cli.options import output_option
-from memcheck_cli.cli.writing import write_json
+from memcheck_cli.cli.writing import answer_to, write_json
 
 
 @click.command("explain")
@@ -37,8 +34,7 @@ def command(name: str | None, form: str, output: str | None) -> int:
         signature = BY_ID.get(name.strip().lower())
         if signature is None:
             raise click.UsageError(f"there is no signature {name[:80]!r}.{_near(name, list(BY_ID))}")
-    with ExitStack() as stack:
-        file = stack.enter_context(open(output, "w", encoding="utf-8")) if output is not None else sys.stdout  # noqa: PTH123
+    with answer_to(output) as file:
         if form == "json":
             data = explain.list_document() if signature is None else explain.document(signature)
             write_json(data, file)

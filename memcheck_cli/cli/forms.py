@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from memcheck_cli.cli.options import output_option
-from memcheck_cli.cli.writing import write_json
+from memcheck_cli.cli.telling import tell
+from memcheck_cli.cli.writing import answer_to, write_json
+from memcheck_cli.errors import UnreadableError
 
 if TYPE_CHECKING:
     from memcheck_cli.log.records import Line, Message
@@ -79,27 +81,28 @@ def _read_stdin() -> Iterator[tuple[Line, Message | None]]:
 
     reader = LineReader()
     told = 0
-    stream = sys.stdin.buffer
-    while block := stream.read(1 << 16):
+    if sys.stdin is None:
+        raise UnreadableError("-: there is no standard input")
+    while block := _block_of_stdin():
         for entry in reader.feed(block):
             yield entry
             told += 1
             if told == MOST_LINES:
-                click.echo(f"memcheck: only the first {MOST_LINES} lines of stdin are told", err=True)
+                tell(f"only the first {MOST_LINES} lines of stdin are told")
                 return
     yield from reader.finish()
 
 
+def _block_of_stdin() -> bytes:
+    try:
+        return sys.stdin.buffer.read(1 << 16)
+    except OSError as error:
+        raise UnreadableError(f"-: {error.strerror or error}") from None
+
+
 def _write(output: str | None, document: dict[str, Any] | None, show: Any) -> None:
-    if output is None:
-        _write_to(sys.stdout, document, show)
-    else:
-        with open(output, "w", encoding="utf-8") as file:  # noqa: PTH123
-            _write_to(file, document, show)
-
-
-def _write_to(file: IO[str], document: dict[str, Any] | None, show: Any) -> None:
-    if document is None:
-        show(file)
-    else:
-        write_json(document, file)
+    with answer_to(output) as file:
+        if document is None:
+            show(file)
+        else:
+            write_json(document, file)

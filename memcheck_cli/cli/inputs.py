@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memcheck_cli.cli.telling import tell
 from memcheck_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -56,11 +57,12 @@ def found_in(paths: tuple[str, ...], limits: Limits) -> Iterator[Source | Unread
         if isinstance(found, Skipped):
             skipped += 1
             if skipped <= 5 and len(paths) == 1 and found.name == paths[0]:
-                click.echo(f"memcheck: {found.name}: passed over: {found.reason}", err=True)
+                tell(f"{found.name}: passed over: {found.reason}")
             continue
         nothing += 1
         yield found
     if not nothing:
         where = ", ".join(map(click.format_filename, paths))
-        more = f" ({skipped} entries were passed over: binary, hidden or links)" if skipped else ""
-        click.echo(f"memcheck: no text was found in {where}{more}", err=True)
+        entries = "1 entry was" if skipped == 1 else f"{skipped} entries were"
+        more = f" ({entries} passed over: binary, hidden or links)" if skipped else ""
+        tell(f"no text was found in {where}{more}")

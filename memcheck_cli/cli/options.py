@@ -61,12 +61,19 @@ def scope_options(function: Function) -> Function:
 def writable_file(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
     """Refuse a file that cannot be written before hours are spent on what should go into it."""
     if value is not None:
-        directory = os.path.dirname(value) or "."  # noqa: PTH120 - pathlib costs start-up time here
-        if not os.path.isdir(directory):  # noqa: PTH112
-            raise click.BadParameter(f"there is no directory '{click.format_filename(directory)}'")
-        if not os.path.lexists(value) and not os.access(directory, os.W_OK):
-            raise click.BadParameter(f"the directory '{click.format_filename(directory)}' cannot be written to")
+        refuse_unwritable(value)
     return value
+
+
+def refuse_unwritable(path: str) -> None:
+    """Raise click.BadParameter where no such file can be written or made."""
+    directory = os.path.dirname(path) or "."  # noqa: PTH120 - pathlib costs start-up time here
+    if not os.path.isdir(directory):  # noqa: PTH112
+        raise click.BadParameter(f"there is no directory '{click.format_filename(directory)}'")
+    if not os.path.lexists(path) and not os.access(directory, os.W_OK):
+        raise click.BadParameter(f"the directory '{click.format_filename(directory)}' cannot be written to")
+    if os.path.exists(path) and not os.access(path, os.W_OK):  # noqa: PTH110
+        raise click.BadParameter(f"'{click.format_filename(path)}' cannot be written to")
 
 
 def output_option(function: Function) -> Function:

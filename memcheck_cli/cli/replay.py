@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from memcheck_cli.cli.inputs import found_in, limits_of
 from memcheck_cli.cli.options import PoolNumber, input_options, output_option
-from memcheck_cli.cli.writing import write_json
+from memcheck_cli.cli.telling import tell
+from memcheck_cli.cli.writing import answer_to, bytes_to, keep_apart, write_json
 
 if TYPE_CHECKING:
     from memcheck_cli.replaying.run import Options, Replay
@@ -91,13 +90,15 @@ def command(
         as_test=as_test,
         **bound,
     )
-    with ExitStack() as stack:
-        binary = stack.enter_context(open(output, "wb")) if output is not None and emit else None  # noqa: PTH123
-        sink = binary or sys.stdout.buffer
-        done = replay(found_in(paths, limits_of(max_expanded, max_nesting)), options, sink.write)
-        sink.flush()
+    keep_apart(paths, {"-o": output})
+    found = found_in(paths, limits_of(max_expanded, max_nesting))
+    if emit is None:
+        done = replay(found, options, lambda _: None)
+    else:
+        with bytes_to(output) as lines:
+            done = replay(found, options, lines.write)
     for unread in done.unreadable:
-        click.echo(f"memcheck: {unread.name}: {unread.reason}", err=True)
+        tell(f"{unread.name}: {unread.reason}")
     if emit is None:
         _answer(done, options, form, output, verbose)
     return done.exit_code
@@ -105,12 +106,9 @@ def command(
 
 def _answer(done: Replay, options: Options, form: str, output: str | None, verbose: bool) -> None:
     if options.as_test and done.test is None:
-        click.echo("memcheck: nothing breaks and nothing disagrees, so there is no test to write", err=True)
+        tell("nothing breaks and nothing disagrees, so there is no test to write")
         return
-    if output is None:
-        _write(done, options, form, verbose, sys.stdout)
-        return
-    with open(output, "w", encoding="utf-8") as file:  # noqa: PTH123
+    with answer_to(output) as file:
         _write(done, options, form, verbose, file)
 
 

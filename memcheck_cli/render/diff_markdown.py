@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TextIO
+from typing import IO
 
 from memcheck_cli.compare.comparison import Comparison
 from memcheck_cli.compare.picture import picture_of
@@ -19,14 +19,14 @@ MOST_ROWS = 20
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~@&$])")
 
 
-def write_markdown(comparison: Comparison, output: TextIO) -> None:
+def write_markdown(comparison: Comparison, output: IO[str]) -> None:
     """Write the whole answer."""
     blank = True
     for line in _lines(comparison):
         if not line and blank:
             continue
         blank = not line
-        output.write(showable(line, output.encoding) + "\n")
+        output.write(showable(line, getattr(output, "encoding", None)) + "\n")
 
 
 def escaped(text: str, limit: int = 300) -> str:

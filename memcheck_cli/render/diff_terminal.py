@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TextIO
+from typing import IO
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -24,7 +24,7 @@ LINE_STYLES = {"a": "cyan", "b": "magenta", "apart": "", "off": "red", "mark": "
 SHOWN = 5
 
 
-def print_comparison(comparison: Comparison, output: TextIO, verbose: bool = False) -> None:
+def print_comparison(comparison: Comparison, output: IO[str], verbose: bool = False) -> None:
     """Print the whole answer."""
     with console_for(output) as console:
         head = Text(comparison.outcome.upper(), style=STYLES.get(comparison.outcome, "bold yellow"))
@@ -34,7 +34,7 @@ def print_comparison(comparison: Comparison, output: TextIO, verbose: bool = Fal
             console.print(Text(f"{letter}  {safe(side.name)}", style=style))
         _sheet(console, words.sides_sheet(comparison))
         _setting(console, comparison, verbose)
-        _streams(console, comparison, output.encoding, verbose)
+        _streams(console, comparison, getattr(output, "encoding", None), verbose)
         _breaks(console, comparison, verbose)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -12,6 +13,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+import click
 import jsonschema
 import pytest
 from click.testing import CliRunner, Result
@@ -203,6 +205,25 @@ def test_baseline_of_a_bundle_and_of_a_saved_answer(leaking: str, fine: str, tmp
         run(fine, "--baseline", str(tmp_path / "missing.json"))
 
 
+@pytest.mark.parametrize(
+    "text", ["[1, 2]", "3", '{"schema": "memcheck.analysis/1"}', '{\n "schema": "mem', "hello", ""]
+)
+def test_a_baseline_that_holds_no_run(fine: str, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "before.json"
+    path.write_text(text)
+    with pytest.raises(UsageError, match="name what an earlier run left, or the file that --format json made of it"):
+        run(fine, "--baseline", str(path))
+
+
+def test_a_cut_baseline(leaking: str, tmp_path: Path) -> None:
+    text = run(leaking, "--format", "json").stdout
+    path = tmp_path / "before.json"
+    for length in range(60, len(text) - 2, 97):
+        path.write_text(text[:length])
+        with pytest.raises(UsageError, match="write it again"):
+            run(leaking, "--baseline", str(path))
+
+
 def test_tests_of_a_source_tree(tmp_path: Path) -> None:
     lines = job(file_run("spec_tests/test_tree.py", sample("quiet"), cls="TestTreeSilent", name="test_a"), green=True)
     path = tmp_path / "run.zip"
@@ -239,6 +260,37 @@ def test_the_summary_of_a_step_stays_within_its_size(
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(target))
     run(leaking, "--github")
     assert (1 << 20) - 600 < target.stat().st_size <= 1 << 20
+
+
+def test_a_summary_that_cannot_be_written_changes_no_exit_code(
+    leaking: str, fine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for target in (tmp_path, tmp_path / "none" / "summary.md", Path("/dev/full")):
+        monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(target))
+        for path, code in ((fine, 0), (leaking, 1)):
+            result = run(path, "--github")
+            assert result.return_value == code
+            (line,) = result.stderr.splitlines()
+            assert "no summary is written" in line and str(target) in line
+
+
+def test_outputs_are_looked_at_before_anything_is_read(fine: str, tmp_path: Path) -> None:
+    nowhere = str(tmp_path / "none" / "x")
+    for option in ("-o", "--json", "--junit"):
+        for path in (nowhere, str(tmp_path)):
+            with pytest.raises(click.BadParameter):
+                run(fine, option, path)
+    with pytest.raises(click.BadParameter):
+        run(fine, "--known", nowhere, "--write-known")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
+def test_outputs_that_may_not_be_written(fine: str, tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("")
+    (tmp_path / "x").chmod(0o400)
+    for option in ("-o", "--json", "--junit"):
+        with pytest.raises(click.BadParameter):
+            run(fine, option, str(tmp_path / "x"))
 
 
 def test_without_a_summary_file_it_is_said(leaking: str) -> None:
