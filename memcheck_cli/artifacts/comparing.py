@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from memcheck_cli.artifacts.attempts import short_file
 from memcheck_cli.artifacts.fingerprints import fingerprint
@@ -24,6 +25,7 @@ from memcheck_cli.errors import UsageError
 
 SCHEMA = "memcheck.artifacts/1"
 MOST_BYTES = 256 << 20
+Item = TypeVar("Item")
 Who = tuple[str | None, str | None, str | None, str | None]
 
 
@@ -52,26 +54,49 @@ def saved_groups(path: str) -> list[Before] | None:
         return [_group(group, tests) for group in data["groups"]]
     except OSError:
         return None
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
-        raise UsageError(f"{path} is no answer of memcheck artifacts that can be read: {error!r:.200}") from None
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+        raise UsageError(
+            f"--baseline {path} is cut off, or not as `memcheck artifacts --format json` wrote it: write it again, "
+            "or name what the earlier run left"
+        ) from None
 
 
-def _group(group: dict[str, object], tests: Sequence[dict[str, str | None]]) -> Before:
-    numbers = group["tests"]
-    pool, kind, multiple = group["pool"], group["kind"], group["page_multiple"]
-    moved, signature, flags = group["moved"], group["signature"], group["flags"]
-    assert isinstance(numbers, list) and isinstance(moved, list) and isinstance(flags, list)
-    seen = [tests[number] for number in numbers]
+def _group(group: dict[str, object], tests: Sequence[dict[str, object]]) -> Before:
+    """A group as it was written. Raises what any other shape leads to: KeyError, TypeError, IndexError, ..."""
+    numbers = _listed(group["tests"], int)
+    multiple = group["page_multiple"]
     read: Fingerprint = fingerprint(
-        None if pool is None else str(pool),
-        str(kind),
+        _text(group["pool"]),
+        _word(group["kind"]),
         multiple if isinstance(multiple, bool) else None,
-        tuple(map(str, moved)),
-        None if signature is None else str(signature),
-        tuple(map(str, flags)),
+        tuple(_listed(group["moved"], str)),
+        _text(group["signature"]),
+        tuple(_listed(group["flags"], str)),
     )
-    named = read._replace(id=str(group["fingerprint"]))
-    return Before(named, [(test["job"], short_file(test["file"]), test["class"], test["method"]) for test in seen])
+    named = read._replace(id=_word(group["fingerprint"]))
+    return Before(named, [_who(tests[number]) for number in numbers])
+
+
+def _who(test: dict[str, object]) -> Who:
+    return _text(test["job"]), short_file(_text(test["file"])), _text(test["class"]), _text(test["method"])
+
+
+def _listed(value: object, kind: type[Item]) -> list[Item]:
+    if not isinstance(value, list):
+        raise TypeError(value)
+    if not all(isinstance(item, kind) for item in value):
+        raise TypeError(value)
+    return value
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else _word(value)
+
+
+def _word(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
 
 
 def compare(bundle: Bundle, name: str, earlier: Iterable[Before]) -> Comparison:

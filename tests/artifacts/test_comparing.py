@@ -66,5 +66,23 @@ def test_what_is_no_saved_answer(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_answer_is_wrong_use(tmp_path: Path, rest: str) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match="write it again"):
         saved_groups(str(saved(tmp_path, "a.json", f'{{"schema": "memcheck.artifacts/1", {rest}'.encode())))
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value"),
+    [
+        *(("tests", key, value) for key in ("job", "file", "class", "method") for value in (3, ["x"], {})),
+        *(("groups", key, value) for key in ("fingerprint", "kind") for value in (3, ["x"], None)),
+        *(("groups", key, value) for key in ("pool", "signature") for value in (3, ["x"])),
+        *(("groups", key, value) for key in ("tests", "moved", "flags") for value in (3, "x", None, [[]])),
+    ],
+)
+def test_an_answer_with_values_of_other_types_is_wrong_use(tmp_path: Path, part: str, key: str, value: object) -> None:
+    answer = json.loads(json.dumps(document(run_of(tmp_path / "a", one="lost-page"))))
+    answer[part][0][key] = value
+    path = saved(tmp_path, "before.json", json.dumps(answer).encode())
+    with pytest.raises(UsageError, match="write it again") as raised:
+        saved_groups(str(path))
+    assert "Error" not in str(raised.value)
