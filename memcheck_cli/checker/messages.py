@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from string import Formatter
 
+from memcheck_cli.patterns import pattern
+
 _FIELD = {
     "": r"(-?[0-9]{1,18})",
     "word": r"([A-Za-z][A-Za-z0-9_-]{0,31})",
@@ -18,7 +20,7 @@ _FIELD = {
     "value": r"(.*)",
     "float": r"(-?[0-9]{1,18}(?:\.[0-9]{1,18})?)",
 }
-_PRINTED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*(?:\(\))?=\Z")
+_PRINTED_NAME = pattern(r"[A-Za-z_][A-Za-z0-9_.]*(?:\(\))?=\Z")
 
 
 class Template:

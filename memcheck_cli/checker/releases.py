@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from memcheck_cli.errors import UsageError
+from memcheck_cli.patterns import pattern
 
 _NAMES = """
     0.4.0 0.4.0.post1 0.4.0.post2
@@ -42,7 +43,7 @@ RELEASES: tuple[str, ...] = tuple(_NAMES.split())
 
 NEWEST = RELEASES[-1]
 
-_VERSION = re.compile(
+_VERSION = pattern(
     r"\s*v?(?P<numbers>\d{1,9}(?:\.\d{1,9}){1,4})"
     r"(?:[-_.]?(?P<stage>a|alpha|b|beta|c|rc|pre|preview)[-_.]?(?P<stage_number>\d{0,9}))?"
     r"(?:[-_.]?post[-_.]?(?P<post>\d{0,9}))?"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memcheck_cli.forensics.breaks import Break, Item, Judged, Settings, judge
 from memcheck_cli.forensics.notes import add_notes
@@ -21,8 +21,7 @@ EXIT_CODES = {BALANCED: 0, BROKEN: 1, UNDECIDED: 3}
 EVENT_SECONDS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """What the verdict speaks about. Empty collections mean everything. checked_level: the caller's word that the
     server ran the busy check at that level."""
 

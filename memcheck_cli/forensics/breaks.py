@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memcheck_cli.ledger import Ledger, Page, Row, Segment, Series, Stream
 from memcheck_cli.ledger.cuts import could_go_on
@@ -110,12 +110,11 @@ class Judged:
     breaking: dict[tuple[int, str | None, str, str], int] = field(default_factory=dict)  # (stream..., pool) -> records
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What the caller knows better than the log. page_size in tokens; totals by pool; release as text, or None."""
 
     page_size: int | None = None
-    totals: Mapping[str, int] = field(default_factory=dict)
+    totals: Mapping[str, int] = {}
 
 
 def judge(ledger: Ledger, settings: Settings, reading: SourceReading | None = None) -> Judged:

@@ -10,12 +10,13 @@ import re
 from typing import TYPE_CHECKING
 
 from memcheck_cli.log.records import TERMS, Line
+from memcheck_cli.patterns import pattern
 
 if TYPE_CHECKING:
     from memcheck_cli.ledger.rows import Row
 
 _NONE: frozenset[str] = frozenset()
-_LAST_NUMBER = re.compile(r"([A-Za-z_.()]+|total slots)=-?[0-9]+\Z", re.ASCII)
+_LAST_NUMBER = pattern(r"([A-Za-z_.()]+|total slots)=-?[0-9]+\Z", re.ASCII)
 _LONGEST_NAME = 100
 _TOTALS = ("total", "tokens_per_layer", "max_total_num_token", ".size", "expected")
 _TERM_NAMES = (("avail", "available"), ("evict", "evictable"), *((term, term) for term in TERMS))

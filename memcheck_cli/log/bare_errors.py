@@ -6,8 +6,9 @@ import re
 
 from memcheck_cli.log.dialects.notes import CRASH_FUNCTIONS, FUNCTIONS
 from memcheck_cli.log.records import Unnumbered
+from memcheck_cli.patterns import pattern
 
-_FRAME = re.compile(r"\s{0,40}File \"[^\"]{0,4096}\", line [0-9]{1,9}, in ([^\s,]{1,200})", re.ASCII)
+_FRAME = pattern(r"\s{0,40}File \"[^\"]{0,4096}\", line [0-9]{1,9}, in ([^\s,]{1,200})", re.ASCII)
 
 
 def read_traceback_hint(text: str) -> str | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from memcheck_cli.log.printed import integer, number, truth
 from memcheck_cli.log.records import Context, Value
+from memcheck_cli.patterns import pattern
 
 BATCH_VALUES: Mapping[str, str] = {
     "#new-seq": "new_seq",
@@ -64,9 +65,9 @@ BATCH_VALUES: Mapping[str, str] = {
 occupancies percent or tokens per second, times seconds. Beside them: `iteration`, the number in brackets, and `graph`,
 whether a graph (`cuda graph: True` and its like) ran the batch."""
 
-_HEAD = re.compile(r"(Prefill|Decode) batch(?: \[([0-9]{1,18})\])?([.,]) ", re.ASCII)
-_TIMESTAMP = re.compile(r"[0-9T:.+-]{19,40}", re.ASCII)
-_TEAR = re.compile(r"\[[0-9]{2,4}[-:]")  # another line begins inside this one
+_HEAD = pattern(r"(Prefill|Decode) batch(?: \[([0-9]{1,18})\])?([.,]) ", re.ASCII)
+_TIMESTAMP = pattern(r"[0-9T:.+-]{19,40}", re.ASCII)
+_TEAR = pattern(r"\[[0-9]{2,4}[-:]")  # another line begins inside this one
 _SPLIT = {"full": ("full_token", "full_usage"), "swa": ("swa_token", "swa_usage")}
 _MOST_PARTS = 40
 _MAY_END = frozenset(
@@ -77,7 +78,7 @@ _MAY_END = frozenset(
 )  # fmt: skip
 
 
-SURE_BATCH = re.compile(
+SURE_BATCH = pattern(
     rb"\[([1-9][0-9]{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]) "
     rb"(?:[01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60)(?:[.,][0-9]{1,9})?)"
     rb"((?: [A-Z][A-Z_]{0,30}[0-9]{1,9})*+)\] "
@@ -87,9 +88,7 @@ SURE_BATCH = re.compile(
 before each, the front of the message."""
 
 
-_SURE = re.compile(
-    r"(?:Prefill|Decode) batch(?: \[[0-9]{1,18}\])?[.,] #(?:new-seq|running-req): [0-9]{1,18}, ", re.ASCII
-)
+_SURE = pattern(r"(?:Prefill|Decode) batch(?: \[[0-9]{1,18}\])?[.,] #(?:new-seq|running-req): [0-9]{1,18}, ", re.ASCII)
 
 
 class BatchValues(Mapping[str, Value]):

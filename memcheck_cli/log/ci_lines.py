@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import re
-
 from memcheck_cli.log.printed import number
 from memcheck_cli.log.records import Context, Value
+from memcheck_cli.patterns import pattern
 
-_BEGIN = re.compile(r"(Begin|End) \(([0-9]{1,6})/([0-9]{1,6})\):\s*\Z")
-_FILE = re.compile(r"python3? (?:-[a-zA-Z]{1,3} )?(\S{1,400}\.py)(?:\s|\Z)")
-_ENDED = re.compile(
+_BEGIN = pattern(r"(Begin|End) \(([0-9]{1,6})/([0-9]{1,6})\):\s*\Z")
+_FILE = pattern(r"python3? (?:-[a-zA-Z]{1,3} )?(\S{1,400}\.py)(?:\s|\Z)")
+_ENDED = pattern(
     r"filename='([^']{1,400})', elapsed=([0-9.]{1,18}), estimated_time=([0-9.]{1,18})(?=\s|\Z)",
 )
-_METHOD = re.compile(r"\[CI Test Method\] (?:([\w.]{1,300})\.)?(\w{1,200})(?=\s|\Z)")
-_ATTEMPT = re.compile(r"\[CI Retry\] Attempt ([0-9]{1,4})/([0-9]{1,4}) for (\S{1,400})")
-_FAILED_WITH = re.compile(r"\[CI Retry\] (\S{1,400}) (failed with .{1,200}|timed out after .{1,200})")
-_PASSED = re.compile(r".{0,8}?PASSED on retry \(attempt ([0-9]{1,4})\): (\S{1,400})")
-_FAILED = re.compile(r".{0,8}?FAILED: (\S{1,400}) returned exit code (-?[0-9]{1,6})(?=\s|\Z)")
-_TIMEOUT = re.compile(r".{0,8}?TIMEOUT: (\S{1,400}) after ([0-9]{1,9}) seconds")
+_METHOD = pattern(r"\[CI Test Method\] (?:([\w.]{1,300})\.)?(\w{1,200})(?=\s|\Z)")
+_ATTEMPT = pattern(r"\[CI Retry\] Attempt ([0-9]{1,4})/([0-9]{1,4}) for (\S{1,400})")
+_FAILED_WITH = pattern(r"\[CI Retry\] (\S{1,400}) (failed with .{1,200}|timed out after .{1,200})")
+_PASSED = pattern(r".{0,8}?PASSED on retry \(attempt ([0-9]{1,4})\): (\S{1,400})")
+_FAILED = pattern(r".{0,8}?FAILED: (\S{1,400}) returned exit code (-?[0-9]{1,6})(?=\s|\Z)")
+_TIMEOUT = pattern(r".{0,8}?TIMEOUT: (\S{1,400}) after ([0-9]{1,9}) seconds")
 
 
 def read_ci(text: str) -> Context | None:

@@ -18,6 +18,7 @@ from memcheck_cli.log.pool_text import Damage, read_pool
 from memcheck_cli.log.records import TERMS, Busy, Message, PoolText, Value
 from memcheck_cli.log.reports import read_report, torn
 from memcheck_cli.log.seams import TAG, is_torn_into, torn_report_at
+from memcheck_cli.patterns import pattern
 
 __all__ = [
     "BUSY_LINE",
@@ -68,7 +69,7 @@ _PREFIX = (
 _KNOWN_NAMES = b"|".join(
     name.encode() for name in ("total", *TERMS, "free_list_duplicates", "unaligned_sharded_counts")
 )
-BUSY_LINE: re.Pattern[bytes] = re.compile(
+BUSY_LINE: re.Pattern[bytes] = pattern(
     _PREFIX
     + rb"\[Mem Check \(BUSY\)\] \[([A-Za-z][A-Za-z0-9_-]{0,31})\] total=(-?[0-9]{1,18}), available=(-?[0-9]{1,18}), "
     rb"evictable=(-?[0-9]{1,18}), protected=(-?[0-9]{1,18}), session_held=(-?[0-9]{1,18}), "
@@ -83,14 +84,14 @@ _NO_EXTRA: dict[str, Value] = {}
 _NO_MARKS: frozenset[str] = frozenset()
 _standard = messages.BUSY.pattern.fullmatch
 
-_ERROR = re.compile(
+_ERROR = pattern(
     r"(ValueError|AssertionError|RuntimeError|Exception): |(?:AssertionError|NotImplementedError)\Z", re.ASCII
 )
-_COPIED = re.compile(r"E {3,12}", re.ASCII)
-_CRASHED = re.compile(r"Scheduler((?: [A-Z][A-Z_]{0,15}[0-9]{1,6})*+) crashed: ", re.ASCII)
+_COPIED = pattern(r"E {3,12}", re.ASCII)
+_CRASHED = pattern(r"Scheduler((?: [A-Z][A-Z_]{0,15}[0-9]{1,6})*+) crashed: ", re.ASCII)
 _BARE = frozenset({"AssertionError", "NotImplementedError"})
 _WARNING = "UserWarning: "
-_REPEATED = re.compile(r" {0,8}\[repeated [0-9]{1,9}x across cluster\]\Z", re.ASCII)
+_REPEATED = pattern(r" {0,8}\[repeated [0-9]{1,9}x across cluster\]\Z", re.ASCII)
 
 
 def read_message(text: str, prefixed: bool) -> Message | None:

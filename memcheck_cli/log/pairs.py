@@ -10,18 +10,19 @@ import re
 from typing import NamedTuple
 
 from memcheck_cli.log.records import Value
+from memcheck_cli.patterns import pattern
 
 MAX_DEPTH = 8
 """Brackets nested deeper than this are no value."""
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_.]*+(?:\(\))?"
-_PLAIN = re.compile(
+_PLAIN = pattern(
     rf"({_NAME})=(?:(-?[0-9]{{1,18}})|(-?[0-9]{{1,18}}\.[0-9]{{1,18}})|([A-Za-z_][A-Za-z0-9_./-]*+(?:\(\))?))(?=, |\Z)",
     re.ASCII,
 )
-_HEAD = re.compile(rf"({_NAME})=(?=[\[{{('\"])", re.ASCII)
-_NUMBERS = re.compile(r"[\[{(]((?:-?[0-9]{1,18}, )*+-?[0-9]{1,18},?)[\]})]", re.ASCII)
-_TOKEN = re.compile(
+_HEAD = pattern(rf"({_NAME})=(?=[\[{{('\"])", re.ASCII)
+_NUMBERS = pattern(r"[\[{(]((?:-?[0-9]{1,18}, )*+-?[0-9]{1,18},?)[\]})]", re.ASCII)
+_TOKEN = pattern(
     r"\s*+(?:((?:-?[0-9]{1,18}, )++)|([\[{(])|([\]})])|([,:])|(-?[0-9]+(?![0-9A-Za-z_.]))|(-?[0-9]{1,18}\.[0-9]{1,18})"
     r"|'([^'\\]*+)'|\"([^\"\\]*+)\"|([A-Za-z_][A-Za-z0-9_.]*+))",
     re.ASCII,

@@ -14,11 +14,12 @@ from memcheck_cli.checker.messages import RING
 from memcheck_cli.log.dialects.form import Dialect
 from memcheck_cli.log.pairs import read_pairs
 from memcheck_cli.log.records import TERMS, PoolText, Value
+from memcheck_cli.patterns import pattern
 
 POOLS = frozenset({"full", "swa", "mamba", "mamba-active", "mamba-int8"})
 """The labels that SGLang itself prints."""
 
-LABEL = re.compile(r"\[([A-Za-z][A-Za-z0-9_-]{0,31})\](?: +|\Z)", re.ASCII)
+LABEL = pattern(r"\[([A-Za-z][A-Za-z0-9_-]{0,31})\](?: +|\Z)", re.ASCII)
 
 _RING_WORDS = RING.text.partition("] ")[2].partition("available=")[0]
 _NO_MARKS: frozenset[str] = frozenset()

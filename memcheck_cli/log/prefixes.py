@@ -11,6 +11,8 @@ import re
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from memcheck_cli.patterns import pattern
+
 
 class Prefix(NamedTuple):
     """What stood before a message, and the message.
@@ -33,16 +35,16 @@ _ANY_RANK = r"[A-Z][A-Z_]{0,30}\d{1,9}"
 _KNOWN_RANK = r"(?:[A-Z]{2,12}_)?(?:TP|DP|PP|EP|CP)\d{1,9}"
 _LEVEL = r"(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)"
 
-_STANDARD = re.compile(
+_STANDARD = pattern(
     rf"\[(?:({_DATE}) )?({_CLOCK})([.,]\d{{1,9}})?((?: {_ANY_RANK})*+)\](?: |$)",
     re.ASCII,
 )
 # The same shape with numbers that are no time: the rank is certain, the time is not.
-_NO_TIME = re.compile(
+_NO_TIME = pattern(
     rf"\[\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{{1,9}})?((?: {_ANY_RANK})*+)\](?: |$)",
     re.ASCII,
 )
-_RANK_ONLY = re.compile(rf"\[({_KNOWN_RANK}(?: {_KNOWN_RANK})*+)\](?: |$)", re.ASCII)
+_RANK_ONLY = pattern(rf"\[({_KNOWN_RANK}(?: {_KNOWN_RANK})*+)\](?: |$)", re.ASCII)
 # A prefix whose front is gone: any tail of `[2026-06-11 08:15:05.123 DP1 TP1] `. It must still end in a known rank
 # token, or hold the whole clock time, to be told from other text that has a bracket in it.
 _CUT = tuple(
@@ -53,8 +55,8 @@ _CUT = tuple(
         rf"(?P<clock>{_CLOCK})(?P<part>[.,]\d{{1,9}})?",
     )
 )
-_WHOLE_DATE = re.compile(_DATE, re.ASCII)
-_WHOLE_CLOCK = re.compile(_CLOCK, re.ASCII)
+_WHOLE_DATE = pattern(_DATE, re.ASCII)
+_WHOLE_CLOCK = pattern(_CLOCK, re.ASCII)
 
 _STAMP = rf"(?P<date>{_DATE})[ T](?P<clock>{_CLOCK})(?P<part>[.,]\d{{1,9}})?(?:Z|[+-]\d\d:?\d\d)?"
 _NAME = r"[A-Za-z_][\w.]{0,120}"

@@ -5,9 +5,8 @@ Digits are ASCII. An integer of more than 18 digits is damage, not a count.
 
 from __future__ import annotations
 
-import re
-
 from memcheck_cli.log.records import Value
+from memcheck_cli.patterns import pattern
 
 INTEGER = r"-?[0-9]{1,18}"
 """An integer as a regular expression."""
@@ -15,8 +14,8 @@ INTEGER = r"-?[0-9]{1,18}"
 ENDS = r"(?=[,;)\s]|\Z)"
 """What may follow a number: without it, the digits are a piece of something torn."""
 
-_INTEGER = re.compile(INTEGER)
-_DECIMAL = re.compile(r"-?[0-9]{1,18}\.[0-9]{1,18}")
+_INTEGER = pattern(INTEGER)
+_DECIMAL = pattern(r"-?[0-9]{1,18}\.[0-9]{1,18}")
 _WORDS: dict[str, Value] = {"True": True, "False": False, "None": None}
 
 

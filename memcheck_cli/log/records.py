@@ -9,7 +9,7 @@ plain ints, exactly as printed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 TERMS = ("available", "evictable", "protected", "session_held", "uncached")
 """The accounting terms of a pool, in the order of the current busy line. Unit: tokens (slots for mamba and req)."""
@@ -17,9 +17,11 @@ TERMS = ("available", "evictable", "protected", "session_held", "uncached")
 Value = int | float | str | bool | None | list[object] | dict[str, object]
 """A value of an extra `name=value` pair: a number, a word, or a list, set (kept as a list) or dict of them."""
 
+NOTHING: Mapping[str, Value] = {}
+"""No values: what a message has that printed none."""
 
-@dataclass(frozen=True, slots=True)
-class Line:
+
+class Line(NamedTuple):
     """One physical line without its wrapping.
 
     number: from 1, in the decompressed member. offset: byte offset of its first byte there. process: what the
@@ -44,8 +46,7 @@ class Line:
     captured: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PoolText:
+class PoolText(NamedTuple):
     """One pool's accounting as the checker printed it.
 
     pool: `full`, `swa`, `mamba`, `mamba-active`, `mamba-int8`, another printed label, or `full` where nothing says
@@ -68,26 +69,18 @@ class PoolText:
     pool: str
     total: int | None
     terms: Mapping[str, int]
-    extra: Mapping[str, Value] = field(default_factory=dict)
+    extra: Mapping[str, Value] = NOTHING
     marks: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """Base of all messages. form: the id of the entry in `dialects` that matched the text."""
-
-    form: str
-
-
-@dataclass(frozen=True, slots=True)
-class Busy(Message):
+class Busy(NamedTuple):
     """A `[Mem Check (BUSY)]` text: one pool (two in form B2; none in the empty full line of an all-SWA model)."""
 
+    form: str
     pools: tuple[PoolText, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Idle(Message):
+class Idle(NamedTuple):
     """The first line of an idle report of the token pools.
 
     pools: the pool texts on this line (possibly none). raised: it stood behind `ValueError:`; else it was a warning.
@@ -98,16 +91,16 @@ class Idle(Message):
     crashed: the rank that the text itself names (Ray: `Scheduler PP0 TP1 crashed: …`), else empty.
     """
 
+    form: str
     pools: tuple[PoolText, ...]
     raised: bool = False
     copied: bool = False
-    extra: Mapping[str, Value] = field(default_factory=dict)
+    extra: Mapping[str, Value] = NOTHING
     label: str | None = None
     crashed: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PoolLine(Message):
+class PoolLine(NamedTuple):
     """A pool text on a line of its own, without head: belongs to an idle report it directly continues, else to a
     watchdog dump (which is no check).
 
@@ -115,39 +108,39 @@ class PoolLine(Message):
     label is the one the line before ended with (`Idle.label`, `PoolParts.label`), if there was one.
     """
 
+    form: str
     pool: PoolText
     labelled: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class PoolParts(Message):
+class PoolParts(NamedTuple):
     """A continuation line of an old idle form that prints a part of the pool text before it (forms C to F:
     `self.tree_cache.evictable_size()=<n>`), or a pool label broken from its numbers.
 
     parts: canonical name to number. extra: other values by their printed name. label: the line is nothing but this
     pool label; its numbers follow."""
 
+    form: str
     parts: Mapping[str, int]
-    extra: Mapping[str, Value] = field(default_factory=dict)
+    extra: Mapping[str, Value] = NOTHING
     label: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RequestPool(Message):
+class RequestPool(NamedTuple):
     """An idle report of the request-slot pool. Unit: slots. session_held is None in forms that do not print it.
     extra: further values by their printed name. crashed: as in `Idle`."""
 
+    form: str
     available: int
     session_held: int | None
     total: int
     raised: bool = False
     copied: bool = False
-    extra: Mapping[str, Value] = field(default_factory=dict)
+    extra: Mapping[str, Value] = NOTHING
     crashed: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class BusyAssertion(Message):
+class BusyAssertion(NamedTuple):
     """The assertion that follows a busy check that leaks.
 
     pool: the pool it names (`full`, `swa`; None in the old text without a pool name, which is the only pool).
@@ -155,6 +148,7 @@ class BusyAssertion(Message):
     copied: a test runner's copy of the line. crashed: as in `Idle`.
     """
 
+    form: str
     pool: str | None
     text: PoolText | None
     accounted: int | None
@@ -163,11 +157,11 @@ class BusyAssertion(Message):
     crashed: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PageReport(Message):
+class PageReport(NamedTuple):
     """A page-invariant report. kind: `double-free` or `use-after-free`; pool: from the sub-pool, else None;
     pages: the number printed; sample: printed page ids. crashed: as in `Idle`."""
 
+    form: str
     kind: str
     pool: str | None
     pages: int
@@ -177,8 +171,7 @@ class PageReport(Message):
     crashed: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Unnumbered(Message):
+class Unnumbered(NamedTuple):
     """The checker reported, or died, without numbers.
 
     kind: `leak` (it is a leak report without numbers: 0.5.6's RuntimeError, bare assertions of the uncached sum),
@@ -189,6 +182,7 @@ class Unnumbered(Message):
     continuation: a further line of the report before it (violations of pool-bytes and tree-sanity).
     """
 
+    form: str
     kind: str
     what: str
     detail: str
@@ -196,23 +190,27 @@ class Unnumbered(Message):
     continuation: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Torn(Message):
+class Torn(NamedTuple):
     """A line that bears a checker tag but cannot be read whole. reason: one sentence. pool: the label when it is
     certain. busy: the tag was the busy one, so the line breaks the sequence of its stream.
     continues: of an idle report or assertion that ends right behind a whole `name=value` pair and its comma: the text.
     An editor may have wrapped it, so `lines.read_message(continues + " " + next unprefixed text, prefixed)` may
     succeed; else empty."""
 
+    form: str
     reason: str
     busy: bool = True
     pool: str | None = None
     continues: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Context(Message):
+class Context(NamedTuple):
     """Any other line that explains a break. kind: see `context.KINDS`. values: what was read from it."""
 
+    form: str
     kind: str
-    values: Mapping[str, Value] = field(default_factory=dict)
+    values: Mapping[str, Value] = NOTHING
+
+
+Message = Busy | Idle | PoolLine | PoolParts | RequestPool | BusyAssertion | PageReport | Unnumbered | Torn | Context
+"""What a text means. form: the id of the entry in `dialects` that matched it."""

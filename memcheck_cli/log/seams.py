@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 
+from memcheck_cli.patterns import pattern
+
 TAG = "[Mem Check"
 """What every busy line begins with, in every release."""
 
 # What stands before the text of a line that was torn into another one: the end of a prefix, or the other line's last
 # character with nothing between.
-_PREFIX_SEAM = re.compile(
+_PREFIX_SEAM = pattern(
     r"(?:\[[0-9: .,-]{8,40}(?: [A-Z][A-Z_]{0,30}[0-9]{1,9})*+|[A-Z0-9][A-Z_]{0,30}[0-9]{1,9})\] \Z", re.ASCII
 )
-_RECORD = re.compile(
+_RECORD = pattern(
     r"\[Mem Check \(BUSY(?:\)\] (?:\[[A-Za-z][A-Za-z0-9_-]{0,31}\] +(?:total=|unified)|available_size=)"
     r"|/SWA\)\] full: \()",
     re.ASCII,
@@ -20,7 +22,7 @@ _RECORD = re.compile(
 # Words of request logs. What users wrote stands behind them and may quote anything.
 _REQUEST_WORDS = ("obj=", "text=", "prompt", "content", "messages", "`", "\\n")
 _QUOTES = frozenset("'\"`(>")
-_REPORT_HEAD = re.compile(
+_REPORT_HEAD = pattern(
     r"(?:ValueError: )?"
     r"(?:(?:pool|token_to_kv_pool_allocator|req_to_token_pool|pool-bytes) memory|KV cache pool|Memory pool)"
     r" leak detected!"

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from memcheck_cli.log.printed import integer, number, truth
 from memcheck_cli.log.records import Value
+from memcheck_cli.patterns import pattern
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(NamedTuple):
     """One launch flag that says something about accounting.
 
     name: the field of SGLang's ServerArgs. kind: `int`, `float`, `bool` or `word`. options: command-line spellings
@@ -105,35 +105,34 @@ _BY_OPTION: Mapping[str, Flag] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ServerArgs:
+class ServerArgs(NamedTuple):
     """A `server_args=` text. style: `repr` (of a dataclass) or `dict`. flags: the known ones, by field name.
     fields: the names of all fields that were read. whole: the text was read to its closing bracket."""
 
     style: str
     flags: dict[str, Value]
-    fields: frozenset[str] = field(default_factory=frozenset)
+    fields: frozenset[str] = frozenset()
     whole: bool = False
 
 
-_START = re.compile(r"(?:server_args=)?(?:ServerArgs\(|(?<=server_args=)(\{))")
-_TEAR = re.compile(r"\[[0-9]{2,4}[-:][0-9]{2}[-:][0-9]{2}")  # another writer's line begins here
-_FIELD = re.compile(r"\s{0,8}([A-Za-z_][A-Za-z0-9_]{0,80})=")
-_KEY = re.compile(r"\s{0,8}'([A-Za-z_][A-Za-z0-9_]{0,80})': ")
+_START = pattern(r"(?:server_args=)?(?:ServerArgs\(|(?<=server_args=)(\{))")
+_TEAR = pattern(r"\[[0-9]{2,4}[-:][0-9]{2}[-:][0-9]{2}")  # another writer's line begins here
+_FIELD = pattern(r"\s{0,8}([A-Za-z_][A-Za-z0-9_]{0,80})=")
+_KEY = pattern(r"\s{0,8}'([A-Za-z_][A-Za-z0-9_]{0,80})': ")
 # One piece of a value. A quote that nothing closes is a piece too, and ends the reading: this keeps it linear.
-_PIECE = re.compile(
+_PIECE = pattern(
     r"""[^'"\[\](){},]++|'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|[\[\](){},'"]""",
     re.DOTALL,
 )
 
-_OPTION = re.compile(r"(?<![A-Za-z0-9_-])--([A-Za-z][A-Za-z0-9_-]{0,80}+)(?![A-Za-z0-9_-])")
+_OPTION = pattern(r"(?<![A-Za-z0-9_-])--([A-Za-z][A-Za-z0-9_-]{0,80}+)(?![A-Za-z0-9_-])")
 # The value behind an option: `=v`, ` v`, ` "v"`, `", "v"`. Never another option.
-_GIVEN = re.compile(
+_GIVEN = pattern(
     r"""["']?(?:=|,\s{0,8}|\s{1,8})(?!["']?--)"""
     r"""(?:"([^"\\]{1,300})"|'([^'\\]{1,300})'|([^\s"',;|&`\\\])}]{1,300}+)(?=["',;|&`\\\])}\s]|\Z))"""
 )
 _TRUTHS: Mapping[str, bool] = {"true": True, "1": True, "false": False, "0": False}
-_WORD = re.compile(r"[A-Za-z0-9_.:/@+~-]{1,300}")
+_WORD = pattern(r"[A-Za-z0-9_.:/@+~-]{1,300}")
 
 
 def read_server_args(text: str) -> ServerArgs | None:

@@ -12,6 +12,7 @@ from memcheck_cli.log.printed import ENDS, INTEGER, integer, number, truth
 from memcheck_cli.log.records import Context, Value
 from memcheck_cli.log.server_args import parse_command, read_server_args
 from memcheck_cli.log.trouble_lines import check_variables
+from memcheck_cli.patterns import pattern
 
 LAUNCHERS = ("launch_server", "sglang serve")
 """What a command line that starts a server contains."""
@@ -19,9 +20,9 @@ LAUNCHERS = ("launch_server", "sglang serve")
 OPTIONS = ("--page-size", "--page_size", "--disaggregation-mode", "--disaggregation_mode")
 """Options by which a line of bare options (a shell's continued line, a container's arguments) is known as SGLang's."""
 
-_COMMAND_ENDS = re.compile(r" && | \|\|? |; |`| & ")
-_BARE_OPTIONS = re.compile(r"[\s\[(,\"'-]{0,40}--[A-Za-z]")
-_SHELL_KILLED = re.compile(r"[0-9]{1,10} Killed ")
+_COMMAND_ENDS = pattern(r" && | \|\|? |; |`| & ")
+_BARE_OPTIONS = pattern(r"[\s\[(,\"'-]{0,40}--[A-Za-z]")
+_SHELL_KILLED = pattern(r"[0-9]{1,10} Killed ")
 
 
 def read_server_args_line(text: str) -> Context | None:
@@ -75,7 +76,7 @@ def quoted_flags(text: str, launched: bool) -> dict[str, Value] | None:
     return None
 
 
-_BANNER = re.compile(r"max_total_num_tokens=([0-9]{1,18}), ")
+_BANNER = pattern(r"max_total_num_tokens=([0-9]{1,18}), ")
 _BANNER_INTEGERS = frozenset({"chunked_prefill_size", "max_prefill_tokens", "max_running_requests", "context_len"})
 _BANNER_ENDS = frozenset({"context_len", "available_gpu_mem", "available_cpu_mem"})
 
@@ -108,23 +109,23 @@ def read_banner(text: str) -> Context | None:
     return Context("banner", "banner", values)
 
 
-_SLIDING = re.compile(
+_SLIDING = pattern(
     rf"(?:Use (S|s)liding window memory pool(?: \((all SWA)\))?\. |(Post)-capture KV sizing: )"
     rf"(?:full_layer_tokens=({INTEGER}), )?swa_layer_tokens=({INTEGER}){ENDS}"
 )
-_POST_CAPTURE = re.compile(rf"Post-capture KV sizing: max_total_num_tokens=({INTEGER}), ")
-_KV_CACHE = re.compile(
+_POST_CAPTURE = pattern(rf"Post-capture KV sizing: max_total_num_tokens=({INTEGER}), ")
+_KV_CACHE = pattern(
     r"(?:(Post-capture KV sizing: )?(draft )?(?:([A-Za-z][A-Za-z0-9_ /()-]{0,40}?) )?KV [Cc]ache "
     r"(is allocated|allocated|VA upper bound|skipped \(no-op pool\))\. (dtype: [^,]{1,60}, |Logical )?)"
     rf"#tokens: ({INTEGER})(?=, )"
 )
-_SWA_POOL = re.compile(
+_SWA_POOL = pattern(
     rf"SWAKVPool (VA upper bound|mem usage): [0-9.e-]{{1,30}} GB, swa size: ({INTEGER}), full size: ({INTEGER}){ENDS}"
 )
-_SWA_RING = re.compile(rf"SWA ring: swa_max_total_num_tokens ({INTEGER}) -> ({INTEGER}){ENDS}")
-_DSV4 = re.compile(r"DSV4 pool sizes: ")
-_DSV4_SIZE = re.compile(rf"(full|swa|c4|c128|c4_state|c128_state)=({INTEGER}){ENDS}")
-_MAMBA = re.compile(rf"Mamba Cache is allocated\. max_mamba_cache_size: ({INTEGER}), ")
+_SWA_RING = pattern(rf"SWA ring: swa_max_total_num_tokens ({INTEGER}) -> ({INTEGER}){ENDS}")
+_DSV4 = pattern(r"DSV4 pool sizes: ")
+_DSV4_SIZE = pattern(rf"(full|swa|c4|c128|c4_state|c128_state)=({INTEGER}){ENDS}")
+_MAMBA = pattern(rf"Mamba Cache is allocated\. max_mamba_cache_size: ({INTEGER}), ")
 
 
 def read_pool_sizes(text: str) -> Context | None:
@@ -185,7 +186,7 @@ def _sizes(form: str, values: dict[str, Value]) -> Context:
     return Context(form, "pool-sizes", values)
 
 
-_TREE = re.compile(
+_TREE = pattern(
     r"Tree cache initialized: source=(\S{1,60}) impl=(\S{1,80}) "
     r"hybrid_swa=(True|False) hybrid_ssm=(True|False) hicache_attached=(True|False)(?=\s|\Z)"
 )
@@ -201,7 +202,7 @@ def read_tree_cache(text: str) -> Context | None:
     return Context("tree-cache", "tree-cache", values)
 
 
-_VERSION = re.compile(
+_VERSION = pattern(
     r"(?<![\w-])(?:sglang|SGLang)(?:\[[^\]\s]{0,60}\])?"
     r"(?:==|[ _]version['\"]?[:= ]{1,4}|[-:]v?|['\"]?\s{0,3}[:=]\s{0,3}['\"]?v?|\s{1,60}v?)"
     r"([0-9]{1,2}\.[0-9]{1,3}(?:\.[0-9]{1,3})?(?:rc[0-9]{1,2})?(?:\.post[0-9]{1,2})?(?:\.dev[0-9]{1,6})?"

@@ -13,6 +13,7 @@ from datetime import date
 from typing import NamedTuple
 
 from memcheck_cli.log.records import TERMS, Busy, Line, PoolText, Value
+from memcheck_cli.patterns import pattern
 
 FIELDS = ("total", *TERMS)
 """The numbers that every reading has a column for; further terms follow."""
@@ -25,11 +26,11 @@ _LONGEST_GAP = 48
 # A value of this name decides how the server takes the record, so its lines are told apart by it.
 _FIXED = frozenset({b"free_list_duplicates"})
 
-_CLOCK = re.compile(rb"(?<![0-9:.,])[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?(?![0-9:])")
-_VALID = re.compile(rb"(?:[01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60)")
-_FIRST = re.compile(rb"([A-Za-z_][A-Za-z0-9_]*+)=(?=-?[0-9])")
-_NUMBER = re.compile(rb"(-?[0-9]{1,16})(?![0-9])")
-_GAP = re.compile(rb", ([A-Za-z_][A-Za-z0-9_]*+)=(?=-?[0-9])")
+_CLOCK = pattern(rb"(?<![0-9:.,])[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?(?![0-9:])")
+_VALID = pattern(rb"(?:[01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60)")
+_FIRST = pattern(rb"([A-Za-z_][A-Za-z0-9_]*+)=(?=-?[0-9])")
+_NUMBER = pattern(rb"(-?[0-9]{1,16})(?![0-9])")
+_GAP = pattern(rb", ([A-Za-z_][A-Za-z0-9_]*+)=(?=-?[0-9])")
 
 
 class Piece(NamedTuple):

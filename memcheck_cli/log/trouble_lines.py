@@ -9,17 +9,18 @@ import re
 
 from memcheck_cli.log.printed import ENDS, INTEGER, integer, number, truth
 from memcheck_cli.log.records import Context, Value
+from memcheck_cli.patterns import pattern
 
 LONGEST_TEXT = 400
 """Characters of a free text that are kept."""
 
-_RETRACT = re.compile(
+_RETRACT = pattern(
     r"(Decode out of memory happened|KV cache pool is full\. Retract requests|Testing retraction)\. "
     rf"#retracted_reqs: ({INTEGER}){ENDS}"
 )
 _RETRACT_FORMS = {"D": "retract-decode-oom", "K": "retract-pool-full", "T": "retract-testing"}
-_RETRACT_PART = re.compile(rf"#(aborted_retracted_reqs|new_tokens_gained|mamba_num_gained): ({INTEGER}){ENDS}")
-_RETRACT_RATIO = re.compile(rf"#new_token_ratio: ([0-9.]{{1,20}}) -> ([0-9.]{{1,20}}){ENDS}")
+_RETRACT_PART = pattern(rf"#(aborted_retracted_reqs|new_tokens_gained|mamba_num_gained): ({INTEGER}){ENDS}")
+_RETRACT_RATIO = pattern(rf"#new_token_ratio: ([0-9.]{{1,20}}) -> ([0-9.]{{1,20}}){ENDS}")
 
 
 def read_retract(text: str) -> Context | None:
@@ -40,15 +41,15 @@ def read_retract(text: str) -> Context | None:
     return Context(_RETRACT_FORMS[text[0]], "retract", values)
 
 
-_ABORT = re.compile(
+_ABORT = pattern(
     r"Abort ([A-Za-z][A-Za-z ]{0,40}?)(?: queue)? request\. ?(?:(?:[a-z_]{1,40}\.){0,3}rid='([^']{1,200})')?|"
     r"Abort (request) for rid=(\S{1,200}) not found in rid_to_state|"
     r"Abort waiting (mm) request\. rid=(\S{1,200})"
 )
-_DISCONNECTED = re.compile(
+_DISCONNECTED = pattern(
     r"Request is disconnected from the client side(?: \(type [0-9]{1,3}\))?\. Abort request obj\.rid=(.{0,203})"
 )
-_RETRACT_ABORT = re.compile(r"retract_decode: aborted (last )?request (\S{1,200})")
+_RETRACT_ABORT = pattern(r"retract_decode: aborted (last )?request (\S{1,200})")
 
 
 def read_abort(text: str) -> Context | None:
@@ -70,7 +71,7 @@ def read_abort(text: str) -> Context | None:
     return Context("abort", "abort", {"what": what, "rid": rid} if rid else {"what": what})
 
 
-_REFUSED = re.compile(
+_REFUSED = pattern(
     rf"Cache not flushed because there are pending requests\. #queue-req: ({INTEGER}), #running-req: ({INTEGER}){ENDS}"
 )
 
@@ -97,16 +98,16 @@ def read_hicache(text: str) -> Context | None:
     return Context("hicache", "hicache", {"text": text[:LONGEST_TEXT]})
 
 
-_OOM_HEAD = re.compile(r"(?:RuntimeError: |ValueError: )?(Prefill out of memory|Decode out of memory|Out of memory)\. ")
-_OOM_WANTED = re.compile(rf"Try to allocate ({INTEGER}) tokens\.")
-_OOM_AVAILABLE = re.compile(
+_OOM_HEAD = pattern(r"(?:RuntimeError: |ValueError: )?(Prefill out of memory|Decode out of memory|Out of memory)\. ")
+_OOM_WANTED = pattern(rf"Try to allocate ({INTEGER}) tokens\.")
+_OOM_AVAILABLE = pattern(
     rf"A(?:vaila|valia)ble (full |swa )?tokens: ({INTEGER})"
     rf"(?: \((?:full_|swa_)?available_size=({INTEGER}) \+ (?:full_|swa_)?evictable_size=({INTEGER})\))?(?=[\s,]|\Z)"
 )
-_OOM_SLOTS = re.compile(
+_OOM_SLOTS = pattern(
     rf"alloc_req_slots runs out of memory\..{{0,300}}?available_size\(\)=({INTEGER}), num_reqs=({INTEGER}){ENDS}"
 )
-_OOM_DEVICE = re.compile(r"(?:CUDA|HIP|NPU|XPU|MUSA)(?: error)?:? out of memory|OutOfMemoryError")
+_OOM_DEVICE = pattern(r"(?:CUDA|HIP|NPU|XPU|MUSA)(?: error)?:? out of memory|OutOfMemoryError")
 
 
 def read_out_of_memory(text: str) -> Context | None:
@@ -145,9 +146,9 @@ def read_device_memory(text: str) -> Context | None:
     return Context("out-of-memory-device", "out-of-memory", {"what": "device", "text": text[:LONGEST_TEXT]})
 
 
-_EXCEPTION = re.compile(r"([A-Za-z]{1,40}) hit an exception: ")
-_CRASHED = re.compile(r"Scheduler PP([0-9]{1,5}) TP([0-9]{1,5}) crashed: (.{0,400})", re.DOTALL)
-_DEAD = re.compile(r"Rank ([0-9]{1,6}) scheduler is dead\b")
+_EXCEPTION = pattern(r"([A-Za-z]{1,40}) hit an exception: ")
+_CRASHED = pattern(r"Scheduler PP([0-9]{1,5}) TP([0-9]{1,5}) crashed: (.{0,400})", re.DOTALL)
+_DEAD = pattern(r"Rank ([0-9]{1,6}) scheduler is dead\b")
 
 
 def read_exception(text: str) -> Context | None:
@@ -166,7 +167,7 @@ def read_exception(text: str) -> Context | None:
 
 
 _ERROR_ENDS = ("Error", "Exception", "Interrupt", "Exit", "Timeout")
-_ERROR_NAME = re.compile(r"[A-Za-z_](?:[\w.]{0,150})", re.ASCII)
+_ERROR_NAME = pattern(r"[A-Za-z_](?:[\w.]{0,150})", re.ASCII)
 _CHECKER_WORDS = ("leak detected", "Leak Detected", "KV double free", "KV page use-after-free", "sanity check")
 
 
@@ -195,8 +196,8 @@ def read_error(text: str) -> Context | None:
     return Context("error", "error", values)
 
 
-_SUBPROCESS = re.compile(rf"Subprocess (\S{{1,120}}) \(pid=([0-9]{{1,10}})\) crashed with exit code ({INTEGER})\.")
-_SHELL = re.compile(r"(?:.{0,300}: line )?[0-9]{1,9}: {1,8}([0-9]{1,10}) Killed\b")
+_SUBPROCESS = pattern(rf"Subprocess (\S{{1,120}}) \(pid=([0-9]{{1,10}})\) crashed with exit code ({INTEGER})\.")
+_SHELL = pattern(r"(?:.{0,300}: line )?[0-9]{1,9}: {1,8}([0-9]{1,10}) Killed\b")
 
 
 def read_sigquit(text: str) -> Context | None:
@@ -229,16 +230,16 @@ def read_killed(text: str) -> Context | None:
     return None if match is None else Context("killed", "sigquit", {"what": "killed", "pid": int(match[1])})
 
 
-_WATCHDOG = re.compile(
+_WATCHDOG = pattern(
     r"(?:([A-Z][A-Za-z]{0,40}) w|W)atchdog timeout "
     r"\((?:self\.watchdog_timeout=([0-9.]{1,20}))?(?:, self\.soft=(True|False))?\)"
 )
-_WATCHDOG_THREAD = re.compile(r"([A-Z][A-Za-z]{0,40}) watchdog thread crashed: ")
-_DEBUG_HEAD = re.compile(r"([A-Z][A-Za-z]{0,40}) debug info:\s*\Z")
-_DEBUG_BATCH = re.compile(
+_WATCHDOG_THREAD = pattern(r"([A-Z][A-Za-z]{0,40}) watchdog thread crashed: ")
+_DEBUG_HEAD = pattern(r"([A-Z][A-Za-z]{0,40}) debug info:\s*\Z")
+_DEBUG_BATCH = pattern(
     rf"(self|scheduler)\.(cur_batch|cur_batch_for_debug)\.(?:batch_size\(\)=({INTEGER}){ENDS}|reqs=)"
 )
-_PYSPY = re.compile(r"Pyspy dump for PID ([0-9]{1,10})( \(.{0,300}\))?:")
+_PYSPY = pattern(r"Pyspy dump for PID ([0-9]{1,10})( \(.{0,300}\))?:")
 
 
 def read_watchdog(text: str) -> Context | None:
@@ -279,7 +280,7 @@ def read_pyspy(text: str) -> Context | None:
     return Context("pyspy-command" if match[2] else "pyspy", "pyspy", {"pid": int(match[1])})
 
 
-_SESSION = re.compile(
+_SESSION = pattern(
     rf"Session (opened|closed): (\S{{1,200}}) \(active=({INTEGER})\)|"
     rf"Session KV (released): (\S{{1,200}}) \(({INTEGER}) tokens freed\)|"
     r"(Deferring) session close for (\S{1,200}) |"
@@ -307,7 +308,7 @@ def read_session(text: str) -> Context | None:
     return Context("session-aborted", "session", {"what": aborted, "session": lost})
 
 
-_PATH = re.compile(r"\s{1,40}File \"[^\"]{0,400}sglang/([^\"]{1,400})\", line ([0-9]{1,9}), in (\S{1,120})")
+_PATH = pattern(r"\s{1,40}File \"[^\"]{0,400}sglang/([^\"]{1,400})\", line ([0-9]{1,9}), in (\S{1,120})")
 
 
 def read_traceback_path(text: str) -> Context | None:
@@ -320,7 +321,7 @@ def read_traceback_path(text: str) -> Context | None:
 
 
 _TOPK = "Runtime memory check (busy) is not supported when speculation topk > 1"
-_INVALID = re.compile(r"Invalid value for (SGLANG_[A-Z_]{1,80}): ?[\"']?(.{0,80}?)[\"']? is not a valid")
+_INVALID = pattern(r"Invalid value for (SGLANG_[A-Z_]{1,80}): ?[\"']?(.{0,80}?)[\"']? is not a valid")
 CHECK_VARIABLES = (
     "SGLANG_ENABLE_STRICT_MEM_CHECK_DURING_BUSY",
     "SGLANG_ENABLE_STRICT_MEM_CHECK_DURING_IDLE",
@@ -330,7 +331,7 @@ CHECK_VARIABLES = (
 """The environment variables that switch the checks on: the busy check (a level), the idle check's strictness, the busy
 check of 0.5.4-0.5.5.post3, the page check."""
 
-_LEVEL = re.compile(
+_LEVEL = pattern(
     rf"(?<![A-Z_])({'|'.join(CHECK_VARIABLES)})"
     r"['\"]?\s{0,3}[=:]\s{0,3}['\"]?([A-Za-z0-9-]{1,20})(?![\w.])"
 )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 GIB = 1 << 30
 MIB = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """How much an input may unfold to before it is given up as unreadable.
 
     member_bytes: decompressed bytes of one text. total_bytes: decompressed bytes of all inputs together, every layer
@@ -28,24 +27,21 @@ class Limits:
     ratio_after: int = 256 * MIB
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(NamedTuple):
     """Something that could not be read. reason: half a sentence, one line, fit for a terminal."""
 
     name: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(NamedTuple):
     """Something that was passed over and is no error: binary, hidden, a link, named twice. reason: as above."""
 
     name: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """One file of a source. offset: where its text begins in what `Source.open` delivers, in bytes.
 
     after_cut: the part before it did not end in a line end (one was put in, so the offset is behind it) or is damaged:

@@ -11,14 +11,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_PACKED = re.compile(r"\.(?:gz|bz2|xz|zst|zstd)\Z")
+from memcheck_cli.patterns import pattern
+
+_PACKED = pattern(r"\.(?:gz|bz2|xz|zst|zstd)\Z")
 _DATE = (
     r"(?P<year>[12]\d{3})(?P<dash>-?)(?P<month>0[1-9]|1[0-2])(?P=dash)(?P<day>0[1-9]|[12]\d|3[01])"
     r"(?:[-_T.]?(?P<hour>[01]\d|2[0-3])(?:[-:]?(?P<minute>[0-5]\d)(?:[-:]?(?P<second>[0-5]\d))?)?)?"
 )
-_NUMBERED = re.compile(r"(.+)\.(0|[1-9]\d{0,2})", re.ASCII)
-_DATED = re.compile(rf"(.+)[.-]{_DATE}", re.ASCII)
-_DATED_INSIDE = re.compile(rf"(?P<base>.+)-{_DATE}(?P<end>\.log|\.out|\.err|\.txt)", re.ASCII)
+_NUMBERED = pattern(r"(.+)\.(0|[1-9]\d{0,2})", re.ASCII)
+_DATED = pattern(rf"(.+)[.-]{_DATE}", re.ASCII)
+_DATED_INSIDE = pattern(rf"(?P<base>.+)-{_DATE}(?P<end>\.log|\.out|\.err|\.txt)", re.ASCII)
 _LOGS = (".log", ".out", ".err", ".txt")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from memcheck_cli.forensics.breaks import Break
@@ -28,8 +27,7 @@ Condition = Callable[[Evidence], Proof | None]
 """A predicate on the evidence: None where it does not hold, else the facts that show it (possibly none)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(NamedTuple):
     """A pattern in the numbers that earlier reports have shown, as data.
 
     needs: all of them hold. unless: none of them holds. firmer, weaker: conditions that add to or take from the
@@ -62,8 +60,7 @@ class Signature:
         return self.harm == HARMLESS
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """A signature that holds. event: of the breaks it explains, None where it is about no break. found: the first of
     them. evidence: what shows it. against: what was seen that speaks against it. source: the log it is about."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from memcheck_cli.checker.messages import Template
 
@@ -16,8 +16,7 @@ LEAK_ERRORS = (PLAIN, "ValueError", "UserWarning")
 """Where a report that is raised or warned of may stand."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(NamedTuple):
     """One text of the checker.
 
     id: its name in messages and answers. releases: the span of releases that print it (`0.5.11-0.5.23`, or one
@@ -41,7 +40,7 @@ class Dialect:
     what: str = ""
     notes: str = ""
     behind: tuple[str, ...] = (PLAIN,)
-    marks: frozenset[str] = field(default_factory=frozenset)
+    marks: frozenset[str] = frozenset()
 
     @property
     def template(self) -> Template:

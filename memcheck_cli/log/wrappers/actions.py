@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from memcheck_cli.log.wrappers.interface import Peeled, Peelers, Stretch
+from memcheck_cli.patterns import pattern
 
-_COLUMNS = re.compile(
+_COLUMNS = pattern(
     r"([^\t]{1,300})\t[^\t]{0,300}\t\ufeff?(?=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z(?: |\Z))", re.ASCII
 )
-_HEAD = re.compile(r"##\[(group|endgroup|section|command|error|warning|notice|debug)\]", re.ASCII)
+_HEAD = pattern(r"##\[(group|endgroup|section|command|error|warning|notice|debug)\]", re.ASCII)
 
 
 def _columns(text: str, stretch: Stretch) -> Peeled | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from memcheck_cli.log.wrappers.interface import DIGITS, LOWER, UPPER, Peeled, Peelers, Stretch
+from memcheck_cli.patterns import pattern
 
-_BAR = re.compile(r"(?:\d\d:\d\d:\d\d )?((?:\d{1,5}\|)?[A-Za-z0-9][\w.@-]{0,200}) {1,120}\|(?: |\Z)", re.ASCII)
+_BAR = pattern(r"(?:\d\d:\d\d:\d\d )?((?:\d{1,5}\|)?[A-Za-z0-9][\w.@-]{0,200}) {1,120}\|(?: |\Z)", re.ASCII)
 
 
 def _compose(text: str, stretch: Stretch) -> Peeled | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from memcheck_cli.log.wrappers.interface import DIGITS, UPPER, Peeled, Peelers, Stretch
+from memcheck_cli.patterns import pattern
 
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _TIME = (
@@ -17,9 +18,9 @@ _TIME = (
     r"|\[ {0,12}\d{1,12}\.\d{6}\]"
     r")"
 )
-_WITH_PID = re.compile(rf"{_TIME} \S{{1,255}} ([^\s\[\]:]{{1,255}}\[\d{{1,10}}\]):(?: |\Z)", re.ASCII)
+_WITH_PID = pattern(rf"{_TIME} \S{{1,255}} ([^\s\[\]:]{{1,255}}\[\d{{1,10}}\]):(?: |\Z)", re.ASCII)
 # Without a pid there is little to tell it by: no zone letter (CI stamps have one), and no error's name for a program.
-_NO_PID = re.compile(
+_NO_PID = pattern(
     rf"{_TIME}(?<!Z) [\w.-]{{1,255}} ((?!\w*(?:Error|Exception|Warning):)[A-Za-z][^\s\[\]:]{{0,255}}):(?: |\Z)",
     re.ASCII,
 )

@@ -9,18 +9,19 @@ import re
 from json import JSONDecoder, loads
 
 from memcheck_cli.log.wrappers.interface import DIGITS, Peeled, Peelers, Stretch
+from memcheck_cli.patterns import pattern
 
 _TEXT_KEYS = ("log", "message", "msg", "line", "MESSAGE", "@message", "textPayload", "_raw")
 _TIME_KEYS = ("time", "timestamp", "@timestamp", "ts", "asctime", "date")
 _DOCKER_KEYS = frozenset(("log", "stream", "attrs", "time"))
 # fluentd's file output: time, tag, record
-_FLUENTD = re.compile(
+_FLUENTD = pattern(
     r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,9})? ?(?:Z|[+-]\d\d:?\d\d))[ \t]([\w.*/-]{1,200}):?[ \t](?=\{\")",
     re.ASCII,
 )
-_TORN = re.compile(r'\{"(?:log|message|msg|line)": ?"')
+_TORN = pattern(r'\{"(?:log|message|msg|line)": ?"')
 _TEXT = JSONDecoder(strict=False)
-_OPEN_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
+_OPEN_ESCAPE = pattern(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 
 
 def _printable(text: str) -> str:

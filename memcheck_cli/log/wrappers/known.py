@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 
+from memcheck_cli.patterns import pattern
+
 RANK = r"(?:[A-Z]{2,12}_)?(?:TP|DP|PP|EP|CP)\d{1,9}"
 
-BRACKET = re.compile(
+BRACKET = pattern(
     r"\[(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?: [A-Z][A-Z_]{0,30}\d{1,9}){0,12}\](?: |\Z)", re.ASCII
 )
 """The server's bracket prefix at the front of a text."""
 
-LIKELY = re.compile(
+LIKELY = pattern(
     rf"{BRACKET.pattern}|\[?{RANK}(?: {RANK}){{0,12}}\] "
     # Checker texts and their continuation lines
     r"|\[Mem Check \(|\[(?:full|swa|mamba[\w-]{0,20}|dp=\d{1,6})\](?: |\Z)"

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 
 from memcheck_cli.log.wrappers.interface import DIGITS, LOWER, Peeled, Peelers, Stretch
+from memcheck_cli.patterns import pattern
 
-_CRI = re.compile(
+_CRI = pattern(
     r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d))"
     r" (stdout|stderr) ([FP])(?::[\w:]{1,40})?(?: |\Z)",
     re.ASCII,
 )
-_PREFIX = re.compile(r"\[(pod/[A-Za-z0-9][A-Za-z0-9.-]{0,252}/[A-Za-z0-9][A-Za-z0-9.-]{0,252})\](?: |\Z)", re.ASCII)
+_PREFIX = pattern(r"\[(pod/[A-Za-z0-9][A-Za-z0-9.-]{0,252}/[A-Za-z0-9][A-Za-z0-9.-]{0,252})\](?: |\Z)", re.ASCII)
 # stern: the pod's name ends in its own part (a hash of the replica set, an ordinal), the container's follows
-_STERN = re.compile(
+_STERN = pattern(
     r"(?:[a-z0-9-]{1,63} )?([a-z0-9][a-z0-9.-]{0,250}-(?:[a-z0-9]{5}|\d{1,5})) ([a-z0-9][a-z0-9-]{0,62}) "
     r"(?:[|\u203a] )?",
     re.ASCII,

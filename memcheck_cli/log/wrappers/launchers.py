@@ -5,20 +5,19 @@ from __future__ import annotations
 import re
 
 from memcheck_cli.log.wrappers.interface import DIGITS, LOWER, UPPER, Peeled, Peelers, Stretch
+from memcheck_cli.patterns import pattern
 
 # [2026-01-02 16:01:47] [/bin/sh@<0,0>]: text
-_PROGRAM = re.compile(
-    r"(?:\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\] )?\[([^\s\[\]]{1,300}@<\d{1,9},\d{1,9}>)\]: ?", re.ASCII
-)
+_PROGRAM = pattern(r"(?:\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\] )?\[([^\s\[\]]{1,300}@<\d{1,9},\d{1,9}>)\]: ?", re.ASCII)
 # [1,0]<stderr>:text, [prterun-host-12@1,0]<stdout>: text, a date before them with --timestamp-output
-_TAG = re.compile(
+_TAG = pattern(
     r"([A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4} ?)?\[((?:[\w.@-]{1,120}@)?\d{1,9},\d{1,9})\]"
     r"<std(?:out|err|diag)>:? ?",
     re.ASCII,
 )
 # [0] text: ranks of MPICH's launchers; 0: text: labels of srun
-_NUMBER = re.compile(r"\[(\d{1,6})\] ", re.ASCII)
-_LABEL = re.compile(r" {0,6}(\d{1,6}): ", re.ASCII)
+_NUMBER = pattern(r"\[(\d{1,6})\] ", re.ASCII)
+_LABEL = pattern(r" {0,6}(\d{1,6}): ", re.ASCII)
 
 
 def _mpirun(text: str, stretch: Stretch) -> Peeled | None:

@@ -16,6 +16,7 @@ from memcheck_cli.log.wrappers.interface import Unwrapped
 from memcheck_cli.log.wrappers.known import BRACKET
 from memcheck_cli.log.wrappers.plain import plain
 from memcheck_cli.log.wrappers.ray import split_tail
+from memcheck_cli.patterns import pattern
 
 TERMS = ("total", "available", "evictable", "protected", "session_held", "uncached")
 """The names of the current form, in the order in which they are printed."""
@@ -25,7 +26,7 @@ MAX_ARGUMENT_PIECES = 400
 MAX_SET_PIECES = 20_000
 """Physical lines that one line may have been wrapped to: of pool texts, of server arguments, of a set of page ids."""
 
-_TAG = re.compile(
+_TAG = pattern(
     r"(?:(?:\w{1,40}\.){0,8}\w{0,60}(?:Error|Exception|Warning): (?:Warning: )?|Scheduler [A-Z\d _]{0,80}crashed: )?"
     r"(?:(\[Mem Check \([A-Z/]{1,20}\)\])|([\w -]{1,60} leak detected!)|((?:[A-Za-z]{1,20} ){0,2}Mem Leak Detected!)"
     r"|(server_args=)|(KV (?:double free|page use-after-free): )|(Scheduler hit an )"
@@ -46,19 +47,17 @@ _HEADS = (
 )
 _LONGEST_HEAD = max(map(len, _HEADS))
 _STARTS = frozenset(head[:4] for head in (*_HEADS, "self.", "full_", "swa_", "mamba_"))
-_LABEL = re.compile(r"\[[A-Za-z][\w-]{0,40}\](?: |\Z)", re.ASCII)
-_OPEN_LABEL = re.compile(r"\[[A-Za-z]?[\w-]{0,40}\Z", re.ASCII)
-_PAIR = re.compile(
+_LABEL = pattern(r"\[[A-Za-z][\w-]{0,40}\](?: |\Z)", re.ASCII)
+_OPEN_LABEL = pattern(r"\[[A-Za-z]?[\w-]{0,40}\Z", re.ASCII)
+_PAIR = pattern(
     r"([A-Za-z_][\w.]{0,80}(?:\(\))?)=(?:-?\d{1,18}(?![\w.])|[A-Za-z][\w.]{0,80}(?:\(\))?|\{[^{}]*+\}|\[[^\[\]]*+\])",
     re.ASCII,
 )
-_SEPARATOR = re.compile(r", | vs ", re.ASCII)
-_OPEN_PAIR = re.compile(
-    r"(?:([A-Za-z_][\w.]{0,80}(?:\(\)?)?)(=(?:-|(\{[^{}]*+|\[[^\[\]]*+))?)?)?,?(?: ?vs?)?\Z", re.ASCII
-)
+_SEPARATOR = pattern(r", | vs ", re.ASCII)
+_OPEN_PAIR = pattern(r"(?:([A-Za-z_][\w.]{0,80}(?:\(\)?)?)(=(?:-|(\{[^{}]*+|\[[^\[\]]*+))?)?)?,?(?: ?vs?)?\Z", re.ASCII)
 _RING = "unified ring (leak-check skipped): "
 _TAIL = " [repeated 0x across cluster]"
-_NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
+_NUMBER = pattern(r"-?\d{1,18}", re.ASCII)
 _POOLS = " | ".join(
     f"{pool}: ({pool}_available=0 + {pool}_evictable=0 + {pool}_protected=0 + {pool}_uncached=0"
     f" + {pool}_session_held=0) = 0"
@@ -66,10 +65,10 @@ _POOLS = " | ".join(
 )
 _PAGES = ("sub-pool 0 has 0 duplicate pages.", "0 owner page refs are in the free pool, sample pages=[0].")
 _CRASH = "exception: Traceback (most recent call last):"
-_LIST = re.compile(r"\[0(?:, ?0)*+(?:, ?\Z)?", re.ASCII)
+_LIST = pattern(r"\[0(?:, ?0)*+(?:, ?\Z)?", re.ASCII)
 _CUT_WORDS = frozenset(word[:size] for word in ("True", "False", "None") for size in range(1, len(word)))
-_IDS = re.compile(r"[\d, ]++", re.ASCII)
-_GOES_ON = re.compile(r"\d{1,18}(?:\s*\Z|, )|, [A-Za-z_]", re.ASCII)
+_IDS = pattern(r"[\d, ]++", re.ASCII)
+_GOES_ON = pattern(r"\d{1,18}(?:\s*\Z|, )|, [A-Za-z_]", re.ASCII)
 
 _IN_HEAD = "head"
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from memcheck_cli.log.wrappers.interface import DIGITS, LOWER, UPPER, Peeled, Peelers, Stretch
+from memcheck_cli.patterns import pattern
 
-_ERROR = re.compile(r"E {3,}", re.ASCII)
-_CAPTURED = re.compile(r"-{3,} ?Captured (?:stdout|stderr) (?:setup|call|teardown) ?-{3,}\Z", re.ASCII)
-_ENDED = re.compile(r"={5,}(?: .{0,300} ={3,})?\Z|_{4,} .{0,300} _{3,}\Z", re.ASCII)
+_ERROR = pattern(r"E {3,}", re.ASCII)
+_CAPTURED = pattern(r"-{3,} ?Captured (?:stdout|stderr) (?:setup|call|teardown) ?-{3,}\Z", re.ASCII)
+_ENDED = pattern(r"={5,}(?: .{0,300} ={3,})?\Z|_{4,} .{0,300} _{3,}\Z", re.ASCII)
 
 
 def _error(text: str, stretch: Stretch) -> Peeled | None:
@@ -17,7 +18,7 @@ def _error(text: str, stretch: Stretch) -> Peeled | None:
 
 
 # What a server or a suite prints right behind a runner's progress.
-_BEHIND = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\[CI |command=", re.ASCII)
+_BEHIND = pattern(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\[CI |command=", re.ASCII)
 _LONGEST_HEAD = 800
 
 

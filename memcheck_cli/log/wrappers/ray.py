@@ -8,14 +8,15 @@ from __future__ import annotations
 import re
 
 from memcheck_cli.log.wrappers.interface import Peeled, Peelers, Stretch
+from memcheck_cli.patterns import pattern
 
-_ACTOR = re.compile(
+_ACTOR = pattern(
     r"(?:\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{1,9})?)\] )?(?:\[[0-9;]{1,12}m)?"
     r"\((?:([^\s()][^()\n]{0,300}(?:\([^()\n]{0,300}\))? pid=\d{1,10})|(raylet|gcs_server))(?:, ip=[^\s()]{1,80})?\)"
     r"(?:\[0m)?(?: |\Z)",
     re.ASCII,
 )
-_TAIL = re.compile(
+_TAIL = pattern(
     r" ?(?:\[32m)?\s?\[repeated (\d{1,9})x across cluster\](?: \(Ray deduplicates logs by default\.[^()]{0,400}\))?"
     r"(?:\[0m)?[ \t]*+\Z",
     re.ASCII,

@@ -10,16 +10,17 @@ import re
 
 from memcheck_cli.log.wrappers.interface import DIGITS, UPPER, Peeled, Peelers, Stretch
 from memcheck_cli.log.wrappers.known import RANK
+from memcheck_cli.patterns import pattern
 
-_ZONED = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,](\d{1,9}))?(?:Z|[+-]\d\d:?\d\d))(?:[ \t]|\Z)", re.ASCII)
-_OWN_LEVEL = re.compile(r"[\[(]?(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)\b(?!:\S)(?! \d\d-\d\d )", re.ASCII)
-_LEVEL_THEN_RANK = re.compile(
+_ZONED = pattern(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,](\d{1,9}))?(?:Z|[+-]\d\d:?\d\d))(?:[ \t]|\Z)", re.ASCII)
+_OWN_LEVEL = pattern(r"[\[(]?(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)\b(?!:\S)(?! \d\d-\d\d )", re.ASCII)
+_LEVEL_THEN_RANK = pattern(
     rf"(?:([\w.-]{{1,120}}) )?(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL) (?=\[?{RANK}(?: {RANK}){{0,12}}\] )", re.ASCII
 )
-_BEFORE_BRACKET = re.compile(
+_BEFORE_BRACKET = pattern(
     r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)[ \t]{1,3}(?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", re.ASCII
 )
-_MONTH = re.compile(r"([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) ", re.ASCII)
+_MONTH = pattern(r"([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) ", re.ASCII)
 
 
 def _zoned(text: str, stretch: Stretch) -> Peeled | None:

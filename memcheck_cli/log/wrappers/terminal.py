@@ -6,19 +6,18 @@ import re
 
 from memcheck_cli.log.wrappers.interface import Peeled, Peelers, Stretch
 from memcheck_cli.log.wrappers.known import BRACKET
+from memcheck_cli.patterns import pattern
 
 # CSI; OSC and the other strings up to their end; two-character escapes. An unended string loses its head only.
-_ESCAPES = re.compile(
+_ESCAPES = pattern(
     r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]?|[\]PX^_][^\x07\x1b]*+(?:\x07|\x1b\\)|[ -/]++[0-~]|[0-~])?|\x9b[0-?]*+[ -/]*+[@-~]?"
 )
-_LITERAL_ESCAPE = re.compile(r"(?:\^\[|\\u001[bB]|\\x1[bB]|\\033|\\e|\u241b)\[[0-9;]{0,16}m")
-_CARE = re.compile("[\x1b\x9b\x00\r\ufeff\ufffd]")
+_LITERAL_ESCAPE = pattern(r"(?:\^\[|\\u001[bB]|\\x1[bB]|\\033|\\e|\u241b)\[[0-9;]{0,16}m")
+_CARE = pattern("[\x1b\x9b\x00\r\ufeff\ufffd]")
 CARE_FIRST = frozenset("\x1b\x9b\x00\ufeff\ufffd")
 """First characters of a text that is to be cleaned before any wrapper can be told."""
 
-_BAR = re.compile(
-    r"[^\n]{0,300}?\d{1,3}%\|[^|\n]{0,300}\|[^\[\n]{0,60}\[[^\]\n]{0,120}\](?=\[\d{4}-\d\d-\d\d )", re.ASCII
-)
+_BAR = pattern(r"[^\n]{0,300}?\d{1,3}%\|[^|\n]{0,300}\|[^\[\n]{0,60}\[[^\]\n]{0,120}\](?=\[\d{4}-\d\d-\d\d )", re.ASCII)
 _INDENT = " \t\xa0\u3000"
 
 
@@ -55,7 +54,7 @@ def _indentation(text: str, stretch: Stretch) -> Peeled | None:
     return Peeled("indentation", inner)
 
 
-_QUOTE = re.compile(r"(?:> ?){1,40}")
+_QUOTE = pattern(r"(?:> ?){1,40}")
 
 
 def _quote(text: str, stretch: Stretch) -> Peeled | None:
@@ -78,7 +77,7 @@ def _fence(text: str, stretch: Stretch) -> Peeled | None:
     return Peeled("fence", inner)
 
 
-_FENCE_ALONE = re.compile(r"[ \t]{0,12}(?:`{3,}|~{3,})[ \t]*+[\w+.#-]{0,30}[ \t]*+\Z")
+_FENCE_ALONE = pattern(r"[ \t]{0,12}(?:`{3,}|~{3,})[ \t]*+[\w+.#-]{0,30}[ \t]*+\Z")
 
 
 def is_fence(text: str) -> bool:
