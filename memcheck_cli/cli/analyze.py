@@ -137,7 +137,7 @@ def _read(
     if jobs > 1 and watched is None and any((source.size or 0) >= SPLIT_FROM for source in sources):
         from memcheck_cli.ledger.parallel import Splitting
 
-        splitting = Splitting(jobs)
+        splitting = Splitting(jobs, meanwhile=_load_answering)
 
     def read(source: Source) -> SourceReading:
         watcher = _watch(source.name, watched) if watched is not None else None
@@ -163,6 +163,13 @@ def _read(
             display.done(reading, one.size)
         readings.append(reading)
     return readings
+
+
+def _load_answering() -> None:
+    """Load what is needed once everything was read."""
+    import memcheck_cli.forensics.explanation
+    import memcheck_cli.render.analysis_json
+    import memcheck_cli.render.explanation_json  # noqa: F401
 
 
 def _keep_apart(paths: tuple[str, ...], output: str | None, rejects: str | None) -> None:

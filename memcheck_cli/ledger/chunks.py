@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CAPACITY = 64 * 1024
 """Records that are summed up at once."""
 
-LEARN_FROM = 256
+LEARN_FROM = 16
 """Busy lines after which a chunk's reader loads the kernel."""
 
 MOST_PIECES = 4096
@@ -114,7 +114,7 @@ class ChunkReader:
     def __init__(self, source: Source, wanted: tuple[bytes, ...], block: int, learn_from: int = LEARN_FROM) -> None:
         self._pieces = Pieces(source, None, block)
         self._recorder = _Recorder()
-        self._scanner = _ChunkScanner(self._recorder, wanted, learn_from)
+        self._scanner = _ChunkScanner(self._recorder, wanted, learn_from, source.size)
 
     def read(self, start: int, stop: int, groups: Groups) -> Found:
         """The lines that begin from offset `start` to `stop`. groups: peers whose records are to be compared."""
@@ -151,8 +151,8 @@ class ChunkReader:
 class _ChunkScanner(Scanner):
     """Hands lines that matter on to the recorder, and learns from them."""
 
-    def __init__(self, recorder: _Recorder, wanted: tuple[bytes, ...], learn_from: int) -> None:
-        super().__init__(recorder, learn_from, 0)
+    def __init__(self, recorder: _Recorder, wanted: tuple[bytes, ...], learn_from: int, size: int | None) -> None:
+        super().__init__(recorder, learn_from, 0, size)
         self._recorder = recorder
         self._constant = wanted
 

@@ -138,12 +138,18 @@ class Folding:
 
 
 def read_parts(
-    folding: Folding, team: Team, size: int, chunk: int, groups: Callable[[], Groups], told: Callable[[int], bool]
+    folding: Folding,
+    team: Team,
+    size: int,
+    chunk: int,
+    groups: Callable[[], Groups],
+    told: Callable[[int], bool],
+    meanwhile: Callable[[], object] = bool,
 ) -> None:
     """Read a file of `size` bytes from where `folding` stands, with the help of a team.
 
     The last line, if it has no line end, and what was appended meanwhile is left over. groups: see `chunks`. told: is
-    told how far the file was read, and answers whether to stop.
+    told how far the file was read, and answers whether to stop. meanwhile: called once the first chunks were given out.
     """
     start = folding.position
     borders = [*range(start, size, chunk), size]
@@ -154,6 +160,8 @@ def read_parts(
             while given < min(number + team.size * (1 + AHEAD), len(borders) - 1):
                 team.ask(given, Task(borders[given], borders[given + 1], groups()))
                 given += 1
+            if number == 0:
+                meanwhile()
             while number not in done:
                 answer, found = team.take()
                 done[answer] = found
@@ -176,7 +184,8 @@ def read_parts(
 class Splitting:
     """How several processes share one file. jobs: how many. chunk: bytes of a chunk at most, None to choose them by the
     file. smallest: bytes of a file that is worth it. patience: bytes after which they begin though streams may still be
-    dumps. team: who reads chunks; of a size, and of what makes their readers."""
+    dumps. team: who reads chunks; of a size, and of what makes their readers. meanwhile: called once, while they begin.
+    """
 
     def __init__(
         self,
@@ -186,6 +195,7 @@ class Splitting:
         patience: int = 8 << 20,
         team: Callable[[int, Callable[[], Callable[[Any], object]]], Team] = Forked,
         learn_from: int = LEARN_FROM,
+        meanwhile: Callable[[], object] = bool,
     ) -> None:
         self.jobs = jobs
         self.patience = patience
@@ -193,6 +203,7 @@ class Splitting:
         self._smallest = smallest
         self._team = team
         self._learn_from = learn_from
+        self._meanwhile = meanwhile
 
     def suits(self, source: Source) -> bool:
         """Whether a source can be split and is large enough."""
@@ -232,5 +243,5 @@ class Splitting:
         folding = Folding(scanner, sink, pieces, at, wanted)
         block = len(pieces.buffer)
         team = self._team(self.jobs, lambda: _reading(ChunkReader(source, wanted, block, self._learn_from)))
-        read_parts(folding, team, size, chunk, peers, told)
+        read_parts(folding, team, size, chunk, peers, told, self._meanwhile)
         return folding.position

@@ -441,7 +441,7 @@ class Kernel:
         """Reads the rows `pending` with every ending that their heads were seen with: the preferred ones, the others,
         and then all of them the careful way. Fills reading and last; returns values, with more rows if needed."""
         for step in range(3):
-            codes = range(len(self._endings)) if step else np.unique(tables.first.take(head.take(pending))).tolist()
+            codes = range(len(self._endings)) if step else sorted(set(tables.first.take(head.take(pending)).tolist()))
             for code in codes:
                 if not len(pending):
                     return values
@@ -471,7 +471,7 @@ class Kernel:
                 reading[mine] = tables.reading[:, code].take(heads)
                 if step == 1 and 2 * len(mine) > len(last):
                     # The usual ending has changed.
-                    tables.prefer(code, np.unique(heads))
+                    tables.prefer(code, np.bincount(heads).nonzero()[0])
                 pending = pending[reading.take(pending) < 0]
         return values
 

@@ -105,8 +105,8 @@ def _configured(text: str) -> Prefix | None:
     first = text[0]
     if not (first.isdigit() or first in "[DIWECF"):
         return None
-    for pattern in _compiled(_CONFIGURED + _TIME_ONLY):
-        found = pattern.match(text)
+    for form in _compiled(_CONFIGURED + _TIME_ONLY):
+        found = form.match(text)
         if found:
             break
     else:
@@ -134,8 +134,8 @@ def _bracketed(text: str) -> Prefix | None:
 
 
 def _cut(text: str) -> Prefix | None:
-    for pattern in _compiled(_CUT):
-        found = pattern.match(text)
+    for form in _compiled(_CUT):
+        found = form.match(text)
         if found:
             break
     else:

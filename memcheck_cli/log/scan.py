@@ -46,7 +46,7 @@ SURE = 256
 """Busy lines after which their number in the rest of a file is guessed."""
 
 COUNTS = 256 << 20
-"""Bytes of a file from which on numpy is worth loading for nothing but counting lines."""
+"""Bytes still to be read from which on numpy is worth loading for nothing but counting lines."""
 
 REACH = 64 << 10
 """Bytes searched at once at first; twice as many each time that nothing changed."""
@@ -145,7 +145,7 @@ class Scanner:
         """data[start:stop], whole lines. base: source offset of data[0]."""
         at = start
         self._stop = stop
-        if self._count_lines is None and self._size is not None and self._size >= COUNTS and base + at >= self._head:
+        if self._count_lines is None and base + at >= self._head and (self._size or 0) - (base + at) >= COUNTS:
             self._load_counter()
         while at < stop:
             if base + at < self._head or self._every_line():

@@ -186,21 +186,21 @@ def _outer_digits(head: HeadRow) -> bytes:
 def _telling_words(text: Array, mask: Array) -> tuple[list[int], list[Any]]:
     """A few word columns, with the bytes in them that are literal in every head, that tell the heads apart."""
     common = np.bitwise_and.reduce(mask, axis=0)
-    masked = text & common
-    groups = np.zeros(len(text), np.int64)
+    words = (text & common).T.tolist()
+    # numpy.unique would load numpy.ma, which takes longer than all the rest here.
+    groups = [0] * len(text)
+    known = 1
     columns: list[int] = []
     while len(columns) < _WORDS:
-        counts = [
-            len(np.unique(np.stack((groups.astype(np.uint64), masked[:, c])), axis=1).T) for c in range(text.shape[1])
-        ]
-        best = int(np.argmax(counts))
-        if columns and counts[best] <= groups.max() + 1:
+        counts = [len(set(zip(groups, column, strict=True))) for column in words]
+        best = counts.index(max(counts))
+        if columns and counts[best] <= known:
             break
         columns.append(best)
-        groups = np.unique(np.stack((groups.astype(np.uint64), masked[:, best])), axis=1, return_inverse=True)[
-            1
-        ].reshape(-1)
-        if groups.max() + 1 == len(text):
+        codes: dict[tuple[int, int], int] = {}
+        groups = [codes.setdefault(pair, len(codes)) for pair in zip(groups, words[best], strict=True)]
+        known = len(codes)
+        if known == len(text):
             break
     return columns, [common[column] for column in columns]
 
@@ -212,7 +212,7 @@ def _slots(text: Array, columns: list[int], masks: list[Any]) -> tuple[list[Any]
     """
     rng = random.Random(len(text))
     words = [text[:, column] & mask for column, mask in zip(columns, masks, strict=True)]
-    distinct = len(np.unique(np.stack(words), axis=1).T)
+    distinct = len(set(zip(*(word.tolist() for word in words), strict=True)))
     best: tuple[int, list[Any], int, Array] = (-1, [], 0, text[:, 0])
     # The smallest table in which a few trials find places for all; of twice as many bits as the number of heads has,
     # every second trial does.
@@ -224,7 +224,7 @@ def _slots(text: Array, columns: list[int], masks: list[Any]) -> tuple[list[Any]
             for word, factor in zip(words, factors, strict=True):
                 hashes += word * factor
             hashes >>= np.uint64(64 - bits)
-            found = len(np.unique(hashes))
+            found = len(set(hashes.tolist()))
             if found > best[0]:
                 best = (found, factors, bits, hashes)
             if found == distinct:
