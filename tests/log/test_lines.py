@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import time
 
@@ -463,13 +462,9 @@ def test_the_report_that_failed_in_0_5_6_is_a_leak() -> None:
 
 def flat(value: object, path: str = "") -> list[tuple[str, object]]:
     """Every leaf of a message with where it stands."""
-    if dataclasses.is_dataclass(value):
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
         head = f"{path}/{value.pool}" if isinstance(value, PoolText) else path
-        return [
-            leaf
-            for field in dataclasses.fields(value)
-            for leaf in flat(getattr(value, field.name), f"{head}.{field.name}")
-        ]
+        return [leaf for name, held in value._asdict().items() for leaf in flat(held, f"{head}.{name}")]
     if isinstance(value, dict):
         return [leaf for name, held in value.items() for leaf in flat(held, f"{path}.{name}")]
     if isinstance(value, tuple | list):
