@@ -27,6 +27,7 @@ from memcheck_cli.render.artifacts_words import (
     place_of,
     pool_of,
     test_name,
+    told_in_pages,
     unlike,
 )
 from memcheck_cli.render.console import console_for
@@ -75,22 +76,24 @@ def _table(console: Console, title: str, tests: Sequence[Test], verbose: bool, l
     console.print()
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, title=title, title_justify="left")
     broken = any(test.breaks for test in tests)
+    shown = tests if verbose else tests[:limit]
+    in_pages = told_in_pages(shown)
     table.add_column("try", no_wrap=True)
     if broken:
-        for name in ("pool", "delta", "pages"):
+        for name in ("pool", "delta", "pages") if in_pages else ("pool", "delta"):
             table.add_column(name, justify="left" if name == "pool" else "right")
     else:
         table.add_column("verdict", no_wrap=True)
     table.add_column("ended", no_wrap=True)
     table.add_column("job", no_wrap=True)
     table.add_column("test", overflow="fold")
-    shown = tests if verbose else tests[:limit]
     for test in shown:
         cells = [attempt_of(test)]
         if broken:
             found = unlike(test)
-            cells += [_lines(pool_of(seen) for seen, _ in found)]
-            cells += [_lines(delta_of(seen) for seen, _ in found), _lines(pages_of(seen) for seen, _ in found)]
+            cells += [_lines(pool_of(seen) for seen, _ in found), _lines(delta_of(seen) for seen, _ in found)]
+            if in_pages:
+                cells.append(_lines(pages_of(seen) for seen, _ in found))
         else:
             cells.append(test.verdict)
         table.add_row(*cells, test.ended or "-", green(test), _who(test))

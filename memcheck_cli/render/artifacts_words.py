@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from memcheck_cli.artifacts.attempts import PASSED, short_file
 from memcheck_cli.artifacts.model import Before, Group, Known, Seen, Test
 from memcheck_cli.forensics.breaks import SLOT_POOLS
@@ -48,6 +50,11 @@ def pages_of(seen: Seen) -> str:
     if found.page_size is None or found.page_size == 1:
         return ""
     return f"{found.pages:+d}" if found.pages is not None else "no multiple"
+
+
+def told_in_pages(tests: Iterable[Test]) -> bool:
+    """Whether pages say something of any break of the tests."""
+    return any(pages_of(seen) for test in tests for seen in test.breaks)
 
 
 def unlike(test: Test) -> list[tuple[Seen, list[str]]]:

@@ -23,6 +23,7 @@ from memcheck_cli.render.artifacts_words import (
     place_of,
     pool_of,
     test_name,
+    told_in_pages,
     unlike,
     what_broke,
 )
@@ -80,11 +81,12 @@ def _blocks(bundle: Bundle) -> Iterator[list[str]]:
 def _table(title: str, tests: Sequence[Test]) -> list[str]:
     if not tests:
         return []
+    in_pages = told_in_pages(tests)
     lines = [
         f"### {title}",
         "",
-        "| job | test | attempt | pool | delta | pages | ended | job ended | where |",
-        "| --- | --- | --- | --- | ---: | ---: | --- | --- | --- |",
+        f"| job | test | attempt | pool | delta |{' pages |' if in_pages else ''} ended | job ended | where |",
+        f"| --- | --- | --- | --- | ---: |{' ---: |' if in_pages else ''} --- | --- | --- |",
     ]
     for test in tests:
         for seen, ranks in unlike(test):
@@ -95,7 +97,7 @@ def _table(title: str, tests: Sequence[Test]) -> list[str]:
                 attempt_of(test),
                 f"{pool_of(seen)}{on}",
                 delta_of(seen),
-                pages_of(seen),
+                *([pages_of(seen)] if in_pages else []),
                 test.ended or "-",
                 green(test),
                 place_of(seen),
