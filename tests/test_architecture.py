@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parents[1] / "memcheck_cli"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 LAYERS = (
-    {"errors", "patterns"},
+    {"errors", "patterns", "counting"},
     {"checker"},
     {"sources", "log"},
     {"recording", "ledger", "audit"},
@@ -25,7 +25,7 @@ LAYERS = (
 )
 """A module may import from its own layer's package and from layers above it here, never from one below."""
 
-APART = {"sources": {"errors", "patterns", "sources"}, "checker": {"errors", "patterns", "checker"}}
+APART = {"sources": {"errors", "patterns", "counting", "sources"}, "checker": {"errors", "patterns", "checker"}}
 """Packages that know nothing of the others, whatever their place."""
 
 

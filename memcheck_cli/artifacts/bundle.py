@@ -27,6 +27,7 @@ from memcheck_cli.artifacts.reading import SourceRead, read_log
 from memcheck_cli.artifacts.repeats import JUNIT, Kept, without_repeats
 from memcheck_cli.artifacts.rows import rows_of
 from memcheck_cli.artifacts.silence import Audited, explain_silence
+from memcheck_cli.counting import counted
 from memcheck_cli.errors import UnreadableError
 from memcheck_cli.forensics.analysis import Scope
 from memcheck_cli.forensics.breaks import Settings
@@ -252,23 +253,20 @@ def _verdict(bundle: Bundle) -> tuple[str, str]:
     accepted = [test for test in tests if test.verdict == BROKEN and not test.fails]
     if failing:
         groups = sum(not group.accepted for group in bundle.groups)
-        return BROKEN, f"{_count(len(failing), 'test')} broke, in {_count(groups, 'way')}"
+        return BROKEN, f"{counted(len(failing), 'test')} broke, in {counted(groups, 'way')}"
     undecided = [test for test in tests if test.verdict == UNDECIDED]
     if undecided:
-        return UNDECIDED, f"{_count(len(undecided), 'test')} cannot be decided: {undecided[0].reason}"
+        return UNDECIDED, f"{counted(len(undecided), 'test')} cannot be decided: {undecided[0].reason}"
     balanced = sum(test.verdict == BALANCED for test in tests)
     silent = sum(test.verdict == SILENT for test in tests)
     unchecked = sum(test.verdict == UNCHECKED for test in tests)
     if not (balanced or silent or accepted):
         if not tests:
             return UNDECIDED, "neither a test nor a server's line was found"
-        return UNDECIDED, f"none of {_count(unchecked, 'test')} ran under the check: silence is not health"
-    told = [f"{_count(balanced, 'test')} with balanced sums"] if balanced else []
+        none = "the only test did not run" if unchecked == 1 else f"none of {unchecked} tests ran"
+        return UNDECIDED, f"{none} under the check: silence is not health"
+    told = [f"{counted(balanced, 'test')} with balanced sums"] if balanced else []
     told += [f"{silent} checked and silent"] if silent else []
     told += [f"{len(accepted)} broken in accepted ways"] if accepted else []
     told += [f"{unchecked} unchecked"] if unchecked else []
     return BALANCED, ", ".join(told)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

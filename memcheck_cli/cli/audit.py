@@ -9,6 +9,7 @@ import click
 from memcheck_cli.cli.options import output_option
 from memcheck_cli.cli.telling import tell
 from memcheck_cli.cli.writing import answer_to, keep_apart, write_json
+from memcheck_cli.counting import counted
 
 if TYPE_CHECKING:
     from memcheck_cli.audit.model import Audit
@@ -81,7 +82,7 @@ def _no_such_class(name: str, answer: Audit) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(name, answer.names, n=1)
-    return f"no class {name} in {answer.files} files" + (f"; did you mean {near[0]}?" if near else "")
+    return f"no class {name} in {counted(answer.files, 'file')}" + (f"; did you mean {near[0]}?" if near else "")
 
 
 def _write(answer: Audit, required: Requirement | None, form: str, explain: bool, file: IO[str]) -> None:

@@ -180,7 +180,7 @@ def _compared(match: Match, a: Side, b: Side, options: Options) -> Compared:
     alignment, walk, workload = aligned(match, laid, options.align, breaks)
     idle_walk = idle_laid.walk(0) if idle else None
     if not busy and idle_walk is not None:
-        workload = decide(idle_laid, idle_walk, "idle reports")
+        workload = decide(idle_laid, idle_walk, "idle report")
     if alignment.method == TIME:
         workload = Workload(LIVE, "aligned by time, no check stands beside another", *workload[2:])
     elif options.workload != AUTO:

@@ -14,6 +14,7 @@ import numpy as np
 from memcheck_cli.compare.laid import totals_of
 from memcheck_cli.compare.matching import Match
 from memcheck_cli.compare.tracks import ABSENT, Track
+from memcheck_cli.counting import counted
 
 Array = Any
 
@@ -120,7 +121,7 @@ def _distribution(pool: str, name: str, a: Array, b: Array) -> Distribution:
     why = None
     for side, level in (("A", one), ("B", two)):
         if level.checks < ENOUGH:
-            why = f"only {level.checks} checks in {side}; {ENOUGH} on either side are needed"
+            why = f"only {counted(level.checks, 'check')} in {side}; {ENOUGH} on either side are needed"
             break
     higher = None
     if why is None:

@@ -30,8 +30,8 @@ class Drawn(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """pool, term: what is drawn. shares: whether values are shares of the total, else tokens (slots). unit: `checks` or
-    `seconds`. first: the iterations (seconds) of the first column. span: checks (seconds) from the first column to the
+    """pool, term: what is drawn. shares: whether values are shares of the total, else tokens (slots). unit: `check` or
+    `second`. first: the iterations (seconds) of the first column. span: checks (seconds) from the first column to the
     last. apart: by column, the largest distance of B from A in tokens (shares where the totals differ) with its sign,
     None where only one side has a check; None at all under a live workload. mark: the column where they part."""
 
@@ -86,7 +86,7 @@ def picture_of(comparison: Comparison, one: Compared, width: int) -> Picture | N
         pool,
         term,
         shares,
-        "seconds" if by_time else "checks",
+        "second" if by_time else "check",
         (first[0] + low, first[1] + low),
         span,
         _drawn(a, low, span, columns),

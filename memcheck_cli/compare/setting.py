@@ -10,6 +10,7 @@ from typing import NamedTuple
 from memcheck_cli.checker.releases import Release
 from memcheck_cli.compare.ranks import order_of
 from memcheck_cli.compare.sides import Lane, Side
+from memcheck_cli.counting import counted
 from memcheck_cli.log.records import Value
 
 INCIDENTAL = frozenset({"model_path", "node_rank", "log_level", "decode_log_interval", "watchdog_timeout", "killed"})
@@ -173,7 +174,8 @@ def _not_comparable(a: Side, b: Side, setting: Setting) -> Iterable[str]:
     yield from _terms(a.lanes, b.lanes)
     for letter, side in (("A", a), ("B", b)):
         if side.forgotten:
-            yield f"{side.forgotten} records of {letter}: more than are kept to compare (the verdict speaks of all)"
+            records = f"{counted(side.forgotten, 'record')} of {letter}"
+            yield f"{records}: more than are kept to compare (the verdict speaks of all)"
 
 
 def _terms(a: Sequence[Lane], b: Sequence[Lane]) -> Iterable[str]:

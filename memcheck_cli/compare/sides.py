@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memcheck_cli.compare.ranks import role_of
 from memcheck_cli.compare.tracks import ABSENT, Collector, Kept, Track, TrackKey
 from memcheck_cli.forensics.analysis import Analysis, Scope, analyze_readings
-from memcheck_cli.forensics.breaks import SLOT_POOLS, Settings
+from memcheck_cli.forensics.breaks import Settings, in_slots
 from memcheck_cli.ledger import Run, Stream
 from memcheck_cli.ledger.reading import SourceReading, read_source
 from memcheck_cli.log.records import Value
@@ -39,7 +39,7 @@ class Lane:
 
     def page_size(self, pool: str | None = None) -> int | None:
         """In tokens; None where nothing tells it, or the pool is counted in slots."""
-        if pool is not None and pool.startswith(SLOT_POOLS):
+        if in_slots(pool):
             return None
         if self.settings.page_size is not None:
             return self.settings.page_size

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memcheck_cli.compare.laid import Laid, Walk
+from memcheck_cli.counting import counted
 
 DETERMINISTIC, LIVE, UNDETERMINED = "deterministic", "live", "undetermined"
 
@@ -49,8 +50,8 @@ def told_by_caller(kind: str, walk: Walk, compared: int) -> Workload:
     return Workload(kind, "so it was asked for (--workload)", compared, walk.leading, walk.states)
 
 
-def decide(laid: Laid, walk: Walk, noun: str = "checks") -> Workload:
-    """What the numbers of two streams tell about their workloads. noun: what is compared, in the plural."""
+def decide(laid: Laid, walk: Walk, noun: str = "check") -> Workload:
+    """What the numbers of two streams tell about their workloads. noun: what is compared."""
     behind = laid.overlap(*walk.ended) if walk.parted is not None else 0
     compared = walk.leading + behind
     kind, reason = _decided(laid, walk, compared, noun)
@@ -60,29 +61,37 @@ def decide(laid: Laid, walk: Walk, noun: str = "checks") -> Workload:
 def _decided(laid: Laid, walk: Walk, compared: int, noun: str) -> tuple[str, str]:
     leading = walk.leading
     if compared == 0:
-        return UNDETERMINED, f"no {noun} stand on both sides"
+        return UNDETERMINED, f"no {noun} stands on both sides"
     if walk.parted is None:
         longer = max(laid.last_a, laid.last_b)
         if leading >= LEAST or leading * 2 >= longer:
-            return DETERMINISTIC, f"all {leading} {noun} that both sides have are equal"
-        return UNDETERMINED, f"only {leading} of {longer} {noun} stand on both sides, and these are equal"
+            return DETERMINISTIC, (
+                f"all {leading} {noun}s that both sides have are equal"
+                if leading > 1
+                else f"the only {noun} that both sides have is equal"
+            )
+        stand = counted(leading, f"of {longer} {noun}s stands", f"of {longer} {noun}s stand")
+        return UNDETERMINED, f"only {stand} on both sides, and what stands there is equal"
     if leading >= LEADING and walk.states >= STATES:
-        return DETERMINISTIC, f"{leading} {noun} in a row are equal before the first one that differs"
+        return DETERMINISTIC, f"{leading} {noun}s in a row are equal before the first one that differs"
     if leading >= LEAST and leading * 2 >= compared and walk.states >= LEAST // 2:
-        return DETERMINISTIC, f"{leading} of the {compared} {noun} compared are equal before the first one that differs"
+        return (
+            DETERMINISTIC,
+            f"{leading} of the {compared} {noun}s compared are equal before the first one that differs",
+        )
     echoes, looked_at = laid.echoes(*walk.parted)
     if echoes >= ECHOES and echoes * 2 >= looked_at:
         return DETERMINISTIC, (
-            f"behind the first that differs, {echoes} of {looked_at} {noun} still agree in two terms or more that move"
+            f"behind the first that differs, {echoes} of {looked_at} {noun}s still agree in two terms or more that move"
         )
     if compared < FEW:
         return UNDETERMINED, (
-            f"only {compared} {noun} stand on both sides, {leading} of them equal before the first that differs: "
-            "too few to tell"
+            f"only {counted(compared, f'{noun} stands', f'{noun}s stand')} on both sides, {leading} of them equal "
+            "before the first that differs: too few to tell"
         )
     if leading:
         return LIVE, (
-            f"of {compared} {noun} only the first {leading} agree, as after a warm-up request alone, and the others do "
-            "not go on alike"
+            f"of {compared} {noun}s only the first {counted(leading, 'agrees', 'agree')}, as after a warm-up request "
+            "alone, and the others do not go on alike"
         )
-    return LIVE, f"the very first of {compared} {noun} differ, and the others do not go on alike"
+    return LIVE, f"the very first of {compared} {noun}s differs, and the others do not go on alike"

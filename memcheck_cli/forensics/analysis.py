@@ -164,5 +164,8 @@ def _verdict(judged: Judged, records: int, scope: Scope, readings: Sequence[Sour
         return UNDECIDED, "no line of the pool checker was found: silence is not health"
     if not judged.decided:
         first = judged.undetermined[0].reason if judged.undetermined else "the pools found are skipped by the server"
-        return UNDECIDED, f"none of the {records} records found could be decided: {first}"
+        none = "the record found could not" if records == 1 else f"none of the {records} records found could"
+        return UNDECIDED, f"{none} be decided: {first}"
+    if judged.decided == 1:
+        return BALANCED, "the one record that could be decided balances"
     return BALANCED, f"all {judged.decided} records that could be decided balance"

@@ -19,6 +19,17 @@ if TYPE_CHECKING:
 SLOT_POOLS = ("req", "mamba")
 """Pools counted in slots: they have no pages."""
 
+
+def in_slots(pool: str | None) -> bool:
+    """The pool counts slots, not tokens."""
+    return pool is not None and pool.startswith(SLOT_POOLS)
+
+
+def unit_of(pool: str | None) -> str:
+    """What the pool counts: `token` or `slot`."""
+    return "slot" if in_slots(pool) else "token"
+
+
 EXPLAINED = "gap-explained-by-extra-terms"
 
 FIRST_WITH_UNPRINTED = "0.5.10rc0"
@@ -213,7 +224,7 @@ class _Judge:
         return Item(self.ledger.source, stream.run, stream.process, stream.rank, pool, line, reason, **keys)  # type: ignore[arg-type]
 
     def page_size(self, pool: str | None) -> int | None:
-        if pool is not None and pool.startswith(SLOT_POOLS):
+        if in_slots(pool):
             return None
         if self.settings.page_size is not None:
             return self.settings.page_size

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from memcheck_cli.checker.releases import Release
 from memcheck_cli.forensics.around import NOTHING, Surroundings, look_around
-from memcheck_cli.forensics.breaks import SLOT_POOLS, Break, Item
+from memcheck_cli.forensics.breaks import Break, Item, in_slots, unit_of
 from memcheck_cli.forensics.growth import Growth, growth_of
 from memcheck_cli.forensics.moves import Moves, pair_up, wrong_alone, wrong_by_peer, wrong_by_step
 from memcheck_cli.forensics.sizes import PrintedSet, fitting_sizes, printed_sets
@@ -69,12 +69,12 @@ class Evidence:
     @property
     def in_slots(self) -> bool:
         """The pool counts slots, not tokens."""
-        return self.found.pool is not None and self.found.pool.startswith(SLOT_POOLS)
+        return in_slots(self.found.pool)
 
     @property
     def unit(self) -> str:
         """`token` or `slot`."""
-        return "slot" if self.in_slots else "token"
+        return unit_of(self.found.pool)
 
     def term(self, name: str) -> int | None:
         """A term of the broken record."""
@@ -255,7 +255,7 @@ def _history(checks: Sequence[Seen], until: int) -> list[tuple[int, int, Mapping
 
 
 def _sizes(found: Break, checks: Sequence[Seen]) -> tuple[int, ...]:
-    if found.pool is None or found.pool.startswith(SLOT_POOLS) or not found.delta:
+    if found.pool is None or in_slots(found.pool) or not found.delta:
         return ()
     numbers: list[int | None] = [found.delta, found.total]
     rows = [found.row.terms, *([found.witness.terms] if found.witness else []), *(seen.terms for seen in checks)]

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from memcheck_cli.counting import counted
 from memcheck_cli.forensics.breaks import Break
 from memcheck_cli.ledger.dumps import second_of
 from memcheck_cli.ledger.rows import Row
@@ -66,7 +67,7 @@ def _course(found: Break, flushes: Sequence[int]) -> Growth:
     if len(deltas) == 1:
         if found.series_breaks <= 1:
             return _single(found, first)
-        records = f"{found.series_breaks} {'records' if found.check == 'busy' else 'reports'}"
+        records = counted(found.series_breaks, "record" if found.check == "busy" else "report")
         text = f"the same {deltas[0]:+} in {records} (lines {first.line} to {last.line}): it happened once and stays"
         if found.check == "idle":
             text += f"; {NOT_SAMPLED}"
@@ -133,7 +134,8 @@ def _with_rate(found: Break, kind: str, text: str, lines: tuple[int, ...], last:
         left = (last.terms[0] or 0) + (last.terms[1] or 0)
         if per_iteration is not None:
             iterations_left = int(left / -per_iteration)
-            text += f", so the {left} still available or evictable (line {last.line}) last {iterations_left} iterations"
+            lasts = counted(iterations_left, "iteration")
+            text += f", so the {left} still available or evictable (line {last.line}) last {lasts}"
         elapsed = _seconds(first_row, last_row)
         if elapsed and found.stream.mode != "ring-dump":
             seconds_left = int(left * elapsed / -change)
@@ -155,4 +157,4 @@ def _spoken(seconds: int) -> str:
     for size, name in ((86400, "days"), (3600, "hours"), (60, "minutes")):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {name}"
-    return f"{seconds} seconds"
+    return counted(seconds, "second")

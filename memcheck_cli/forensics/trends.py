@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from random import Random
 from typing import NamedTuple
 
+from memcheck_cli.counting import counted
 from memcheck_cli.forensics.around import rank_group
-from memcheck_cli.forensics.breaks import SLOT_POOLS, Item
+from memcheck_cli.forensics.breaks import Item, in_slots
 from memcheck_cli.forensics.slopes import Slope, slope_of
 from memcheck_cli.ledger import Row, Stream
 from memcheck_cli.log.records import TERMS, Context, Line, Value
@@ -82,7 +83,7 @@ class Trends:
 
     def record(self, stream: Stream, check: str, pool: str, row: Row, /) -> None:
         """Take one record."""
-        if not pool or pool.startswith(SLOT_POOLS) or "skipped" in row.marks:
+        if not pool or in_slots(pool) or "skipped" in row.marks:
             return
         group = (stream.run, stream.process, rank_group(stream.rank))
         if row.total is not None and row.accounted != row.total and len(self.started_at) < 100_000:
@@ -159,10 +160,8 @@ class Trends:
         found = self._grows(few, PROTECTED, series.total)
         if found is not None:
             slope, running = found
-            most = max(point.running or 0 for point in few)
-            text = (
-                f"with at most {most} requests running, protected grows from about {slope.start:.0f} to {slope.end:.0f}"
-            )
+            most = counted(max(point.running or 0 for point in few), "request")
+            text = f"with at most {most} running, protected grows from about {slope.start:.0f} to {slope.end:.0f}"
             yield self._item(*where, "protected-never-falls", text, slope, running, few)
 
     @staticmethod

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
+from memcheck_cli.counting import counted
+
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
@@ -55,4 +57,4 @@ class Waiting(io.RawIOBase):
 
 def interrupted(position: int) -> str:
     """Why reading ended, as the error of a source."""
-    return f"interrupted after {position} bytes"
+    return f"interrupted after {counted(position, 'byte')}"

@@ -14,10 +14,10 @@ from rich.text import Text
 from memcheck_cli.artifacts.known import describe
 from memcheck_cli.artifacts.model import BALANCED, BROKEN, SILENT, UNDECIDED, Bundle, Case, Group, Test
 from memcheck_cli.artifacts.silence import counted_reasons
+from memcheck_cli.counting import counted
 from memcheck_cli.render.artifacts_words import (
     attempt_of,
     before_word,
-    counted,
     delta_of,
     green,
     group_counts,
@@ -210,9 +210,12 @@ def _line(test: Test) -> str:
 def _sources(console: Console, bundle: Bundle) -> None:
     repeats = sum(source.repeats is not None for source in bundle.sources)
     lines = sum(source.lines for source in bundle.sources)
-    told = f"{counted(len(bundle.sources), 'source')} with {lines} lines"
+    told = f"{counted(len(bundle.sources), 'source')} with {counted(lines, 'line')}"
     if repeats:
-        told += f"; {repeats} of them say again what others say, and count once"
+        again = counted(
+            repeats, "of them says again what others say, and counts", "of them say again what others say, and count"
+        )
+        told += f"; {again} once"
     console.print()
     console.print(f"{told}.")
     unused = [known.fingerprint for known in bundle.unused]

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from memcheck_cli.artifacts.attempts import PASSED, short_file
 from memcheck_cli.artifacts.model import Before, Group, Known, Seen, Test
-from memcheck_cli.forensics.breaks import SLOT_POOLS
+from memcheck_cli.counting import counted
+from memcheck_cli.forensics.breaks import unit_of
 
 
 def test_name(test: Test) -> str:
@@ -72,7 +73,6 @@ def what_broke(seen: Seen, ranks: list[str]) -> str:
     """`swa on TP1: overcount of 256 tokens, 1 page of 256`."""
     found = seen.found
     where = f" on {', '.join(ranks)}" if ranks else ""
-    unit = "slot" if found.pool is not None and found.pool.startswith(SLOT_POOLS) else "token"
     if found.check == "pages":
         return f"{pool_of(seen)}{where}: {found.kind}, {counted(found.pages or 0, 'page')}"
     if found.delta is None:
@@ -83,7 +83,7 @@ def what_broke(seen: Seen, ranks: list[str]) -> str:
     if found.page_size is not None and found.page_size > 1:
         whole = found.pages is not None
         pages = f", {counted(abs(found.pages or 0), 'page')} of {found.page_size}" if whole else ", no page multiple"
-    return f"{pool_of(seen)}{where}: {found.kind} of {counted(abs(found.delta), unit)}{pages}"
+    return f"{pool_of(seen)}{where}: {found.kind} of {counted(abs(found.delta), unit_of(found.pool))}{pages}"
 
 
 def place_of(seen: Seen) -> str:
@@ -123,8 +123,3 @@ def before_word(before: Before) -> str:
     more = f" and {len(tests) - 1} more" if len(tests) > 1 else ""
     again = "" if before.checked_again else "; none of them ran under the check in this run"
     return f"was in {told}{more}{again}"
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 test`, `3 tests`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

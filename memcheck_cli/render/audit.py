@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING
 
 from memcheck_cli.audit.model import Audit, AuditedClass, Reason, Setting, Speculative
 from memcheck_cli.audit.requirement import Requirement
+from memcheck_cli.counting import counted
 from memcheck_cli.render.safe import safe
 
 if TYPE_CHECKING:
@@ -35,17 +36,13 @@ def print_audit(audit: Audit, required: Requirement | None, output: IO[str], *, 
 def headline(audit: Audit) -> str:
     """How many classes stand under which verdict."""
     if not audit.classes:
-        return f"no test class that starts a server in {_count(audit.files, 'file')}"
+        return f"no test class that starts a server in {counted(audit.files, 'file')}"
     counts = [
         f"{sum(entry.verdict == verdict for entry in audit.classes)} {verdict}"
         for verdict in STYLES
         if any(entry.verdict == verdict for entry in audit.classes)
     ]
-    return f"{_count(len(audit.classes), 'test class', 'test classes')}: {', '.join(counts)}"
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"
+    return f"{counted(len(audit.classes), 'test class', 'test classes')}: {', '.join(counts)}"
 
 
 def _print_table(console: Console, audit: Audit) -> None:
@@ -142,8 +139,8 @@ def _which(required: Requirement) -> str:
 
 def _falls_short(required: Requirement) -> str:
     which = _which(required)
-    counted = _count(len(required.short), which.removesuffix("es"), which)
-    return f"{counted} {'falls' if len(required.short) == 1 else 'fall'} short of level {required.level}"
+    short = counted(len(required.short), f"{which.removesuffix('es')} falls", f"{which} fall")
+    return f"{short} short of level {required.level}"
 
 
 def _explain(console: Console, entry: AuditedClass) -> None:

@@ -8,6 +8,7 @@ from typing import IO
 
 from memcheck_cli.compare.comparison import Comparison
 from memcheck_cli.compare.picture import picture_of
+from memcheck_cli.forensics.breaks import unit_of
 from memcheck_cli.render import diff_words as words
 from memcheck_cli.render.console import showable
 from memcheck_cli.render.diff_picture import picture_lines
@@ -68,7 +69,7 @@ def _lines(comparison: Comparison) -> Iterable[str]:
         if picture is not None:
             yield ""
             yield "```text"
-            for line in picture_lines(picture, None, words.unit_of(picture.pool)):
+            for line in picture_lines(picture, None, unit_of(picture.pool)):
                 yield line.text.replace("`", "'")
             yield "```"
         if main.distributions:

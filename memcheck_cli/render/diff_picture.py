@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from memcheck_cli.compare.picture import Drawn, Picture
+from memcheck_cli.counting import counted
 from memcheck_cli.render.safe import safe
 
 ROWS = 3
@@ -33,17 +34,17 @@ def can_show(text: str, encoding: str | None) -> bool:
 
 
 def picture_lines(picture: Picture, encoding: str | None, unit: str) -> list[Line]:
-    """The picture, its widest line `LABEL` + 2 + its columns wide. unit: what the pool counts, `tokens` or `slots`."""
+    """The picture, its widest line `LABEL` + 2 + its columns wide. unit: what the pool counts, `token` or `slot`."""
     blocks = can_show(BLOCKS + "│·▲", encoding)
     levels, border, dot, arrow = (BLOCKS, "│", "·", "▲") if blocks else (SIGNS, "|", ".", "^")
     columns = len(picture.a.values)
     per = picture.span / columns
     many = f"{per:.0f}" if per >= 100 else f"{per:.3g}"
-    what = "share of the total" if picture.shares else unit
+    what = "share of the total" if picture.shares else f"{unit}s"
     scale = (
-        f"{columns // picture.span} columns are 1 {picture.unit[:-1]}"
+        f"{counted(columns // picture.span, 'column is', 'columns are')} 1 {picture.unit}"
         if columns > picture.span
-        else f"1 column is {many} {picture.unit if per != 1 else picture.unit[:-1]}"
+        else f"1 column is {many} {picture.unit}{'' if per == 1 else 's'}"
     )
     lines = [Line(f"{safe(picture.term, 40)} of pool {safe(picture.pool, 40)}, {what}; {scale}")]
     values = [value for side in (picture.a, picture.b) for value in side.values if value is not None]
@@ -101,7 +102,7 @@ def _legend(picture: Picture, unit: str) -> str:
             said.append("B - A is 0 everywhere")
         else:
             low, high = (f"{value:+.0f}" if value else "0" for value in (least, most))
-            said.append(f"B - A from {low} to {high} {unit}")
+            said.append(f"B - A from {low} to {high} {unit}s")
     for letter, side in (("A", picture.a), ("B", picture.b)):
         said += _unseen(letter, side, picture.unit)
     return "; ".join(said)
@@ -110,9 +111,9 @@ def _legend(picture: Picture, unit: str) -> str:
 def _unseen(letter: str, side: Drawn, unit: str) -> list[str]:
     said = []
     if side.before:
-        said.append(f"{letter} has {side.before} {unit} before")
+        said.append(f"{letter} has {counted(side.before, unit)} before")
     if side.behind:
-        said.append(f"{letter} has {side.behind} {unit} behind")
+        said.append(f"{letter} has {counted(side.behind, unit)} behind")
     return said
 
 

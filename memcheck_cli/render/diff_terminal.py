@@ -14,6 +14,8 @@ from rich.text import Text
 from memcheck_cli.compare.comparison import Comparison
 from memcheck_cli.compare.picture import picture_of
 from memcheck_cli.compare.workload import DETERMINISTIC
+from memcheck_cli.counting import counted
+from memcheck_cli.forensics.breaks import unit_of
 from memcheck_cli.render import diff_words as words
 from memcheck_cli.render.console import console_for
 from memcheck_cli.render.diff_picture import LABEL, picture_lines
@@ -121,7 +123,7 @@ def _picture(console: Console, comparison: Comparison, encoding: str | None) -> 
     if picture is None:
         return
     console.print()
-    for line in picture_lines(picture, encoding, words.unit_of(picture.pool)):
+    for line in picture_lines(picture, encoding, unit_of(picture.pool)):
         console.print(Text(f"  {line.text}", style=LINE_STYLES.get(line.style, "")), soft_wrap=True)
 
 
@@ -136,7 +138,7 @@ def _others(console: Console, comparison: Comparison, verbose: bool) -> None:
         elif one.difference is not None:
             said = f"parts at check {one.difference.at[0]}: {one.difference.named.name}"
         elif one.walk.parted is None and one.workload.compared:
-            said = f"the {one.walk.leading} checks that both have are equal"
+            said = f"the {counted(one.walk.leading, 'check that both have is', 'checks that both have are')} equal"
         else:
             higher = [found.term for found in one.distributions if found.higher is not None]
             said = f"clear differences in {', '.join(higher)}" if higher else "no clear difference"

@@ -16,7 +16,8 @@ from memcheck_cli.compare.setting import Setting, Told
 from memcheck_cli.compare.sides import Lane, Side
 from memcheck_cli.compare.tracks import EVENTS
 from memcheck_cli.compare.workload import DETERMINISTIC, LIVE, RULE
-from memcheck_cli.forensics.breaks import SLOT_POOLS, Break
+from memcheck_cli.counting import counted, signed
+from memcheck_cli.forensics.breaks import Break, unit_of
 from memcheck_cli.log.release_hints import spoken
 
 
@@ -32,28 +33,14 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def count(number: int, unit: str) -> str:
-    """`1 check`, `2 checks`."""
-    return f"{number} {unit[:-1] if number == 1 else unit}"
-
-
-def signed(number: int, unit: str) -> str:
-    """`-1 token`, `+16 tokens`."""
-    return f"{number:+d} {unit[:-1] if abs(number) == 1 else unit}"
-
-
-def unit_of(pool: str | None) -> str:
-    """What the pool's numbers count."""
-    return "slots" if pool is not None and pool.startswith(SLOT_POOLS) else "tokens"
-
-
 def headline(comparison: Comparison) -> str:
     """The outcome in one sentence."""
     if comparison.same:
         checks = sum(lane.stream.checks for lane in comparison.a.lanes)
         reports = sum(lane.stream.idle_reports for lane in comparison.a.lanes)
         both = {"both-balanced": "neither side breaks", "both-broken": "both sides break"}.get(comparison.outcome)
-        equal = f"no difference: all {count(checks, 'checks')} and {count(reports, 'idle reports')} are equal"
+        every = "all " if checks > 1 else ""
+        equal = f"no difference: {every}{counted(checks, 'check')} and {counted(reports, 'idle report')} are equal"
         return f"{both}; {equal}" if both else f"{comparison.reason}; {equal}"
     if comparison.breaks is not None and comparison.outcome == "both-broken":
         return f"both sides break: {relation_words(comparison.breaks)}"
@@ -94,8 +81,8 @@ def pace_words(pace: Pace) -> str:
 def until_words(pace: Pace) -> str:
     """How long it took to break."""
     if pace.break_seconds is None:
-        return "-" if pace.break_check is None else f"{count(pace.break_check, 'checks')}"
-    checks = f"{count(pace.break_check, 'checks')}, " if pace.break_check is not None else ""
+        return "-" if pace.break_check is None else f"{counted(pace.break_check, 'check')}"
+    checks = f"{counted(pace.break_check, 'check')}, " if pace.break_check is not None else ""
     return f"{checks}{pace.break_seconds} s"
 
 
@@ -127,13 +114,13 @@ def _break_amount(side: Side) -> str:
 def break_amount(found: Break) -> str:
     """By how much a break is off, and in which direction."""
     if found.check == "pages":
-        return f"{found.kind}, {count(found.pages or 0, 'pages')}"
+        return f"{found.kind}, {counted(found.pages or 0, 'page')}"
     if found.delta is None:
         return "no sum is printed"
     words = {"leak": "leak", "overcount": "overcount", "reported": "reported, though it balances"}[found.kind]
     amount = signed(found.delta, unit_of(found.pool))
     if found.pages is not None and found.page_size and found.page_size > 1:
-        amount += f" = {signed(found.pages, 'pages')} of {found.page_size}"
+        amount += f" = {signed(found.pages, 'page')} of {found.page_size}"
     return f"{amount} ({words})"
 
 
@@ -169,13 +156,13 @@ def setting_sentences(setting: Setting) -> list[str]:
     compared = min(setting.flags_told) - min(len(only) for only in setting.flags_only) if all(setting.flags_told) else 0
     if compared > 0:
         same = compared - len(setting.flags)
-        equal.insert(0, f"{'all ' if not setting.flags else f'{same} of '}{count(compared, 'launch flags')}")
+        equal.insert(0, f"{'all ' if not setting.flags else f'{same} of '}{counted(compared, 'launch flag')}")
     if equal:
         said.append(f"Equal: {', '.join(equal)}.")
     for letter, other, names in (("A", "B", setting.flags_only[0]), ("B", "A", setting.flags_only[1])):
         if names and all(setting.flags_told):
             shown = ", ".join(names[:4]) + (", …" if len(names) > 4 else "")
-            said.append(f"{count(len(names), 'flags')} told by {letter} and not by {other}: {shown}.")
+            said.append(f"{counted(len(names), 'flag')} told by {letter} and not by {other}: {shown}.")
     return said
 
 
@@ -191,7 +178,7 @@ def matching_sentences(comparison: Comparison) -> list[str]:
         ranks = list(dict.fromkeys(match.a.rank for match in by_rank))
         several = any(match.turn for match in by_rank)
         how = " (several streams of a rank: by the name of the source, then in their order)" if several else ""
-        said.append(f"{count(len(by_rank), 'streams')} matched by rank: {_some(ranks)}{how}.")
+        said.append(f"{counted(len(by_rank), 'stream')} matched by rank: {_some(ranks)}{how}.")
     for match in [match for match in matching.matches if match.by in (BY_ROLE, BY_HAND)][:8]:
         how = "by its role in another layout" if match.by == BY_ROLE else "by hand"
         said.append(f"Compared {how}: {_rank(match.a)} of A with {_rank(match.b)} of B.")
@@ -265,13 +252,14 @@ def parting_sentences(comparison: Comparison, one: Compared) -> list[str]:
         side, other = lost.side.upper(), "B" if lost.side == "a" else "A"
         at = lost.a if lost.side == "a" else lost.b
         said.append(
-            f"At check {at} {side} has {count(lost.checks, 'checks')} that {other} lacks, and both go on alike behind: "
-            f"{other}'s log lost lines, or only {side} ran them."
+            f"At check {at} {side} has {counted(lost.checks, 'check')} that {other} lacks, and both go on alike "
+            f"behind: {other}'s log lost lines, or only {side} ran them."
         )
     if len(walk.lost) > 3:
         said.append(f"… and {len(walk.lost) - 3} more such places.")
     if walk.gaps:
-        said.append(f"{count(walk.gaps, 'checks')} lack a record of a pool on one side and are compared in the others.")
+        lack = counted(walk.gaps, "check lacks", "checks lack")
+        said.append(f"{lack} a record of a pool on one side; what the others hold is compared.")
     if difference is None:
         if one.workload.kind != LIVE and walk.parted is None and walk.leading:
             said += _ends(one)
@@ -299,7 +287,7 @@ def _ends(one: Compared) -> list[str]:
     behind = [total - at + 1 for total, at in zip(checks, one.walk.ended, strict=True)]
     for letter, other, more in (("A", "B", behind[0]), ("B", "A", behind[1])):
         if more > 0:
-            return [f"{letter} has {count(more, 'checks')} more behind them, where {other} ends."]
+            return [f"{letter} has {counted(more, 'check')} more behind them, where {other} ends."]
     return []
 
 
@@ -321,21 +309,22 @@ def _named(difference: FirstDifference) -> str:
         return f"{where} is {named.a if named.b is None else named.b} in {told} and not printed in {silent}"
     more = "more" if named.by > 0 else "less"
     others = len(difference.differing) - 1
-    also = f"; {count(others, 'other numbers')} differ{'s' if others == 1 else ''} too" if others else ""
+    also = f"; {counted(others, 'other number')} differ{'s' if others == 1 else ''} too" if others else ""
     return f"{where} is {named.a} in A and {named.b} in B, {abs(named.by)} {more} in B{also}"
 
 
 def _after(one: Compared) -> str:
     assert one.after is not None and one.difference is not None
     after, name = one.after, one.difference.named.name
-    said = f"Of the {count(after.checks, 'checks')} from there on, "
+    said = f"Of the {counted(after.checks, 'check')} from there on, "
+    again = counted(after.equal, "is equal again", "are equal again")
     if after.alone:
         by = f"always by {after.last_by:+d}" if after.steady else f"at the end by {after.last_by:+d}"
         if after.alone == after.checks:
-            return f"All {count(after.checks, 'checks')} from there on differ in {name} alone ({by})."
-        said += f"{after.alone} differ in {name} alone ({by})"
-        return f"{said} and {after.equal} are equal again." if after.equal else f"{said}."
-    return f"{said}{after.equal} are equal again." if after.equal else f"{said}none is equal again."
+            return f"All {counted(after.checks, 'check')} from there on differ in {name} alone ({by})."
+        said += f"{counted(after.alone, 'differs', 'differ')} in {name} alone ({by})"
+        return f"{said} and {again}." if after.equal else f"{said}."
+    return f"{said}{again}." if after.equal else f"{said}none is equal again."
 
 
 def differing_sheet(difference: FirstDifference) -> Sheet:

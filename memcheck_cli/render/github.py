@@ -10,10 +10,10 @@ from typing import IO
 from memcheck_cli.artifacts.known import describe
 from memcheck_cli.artifacts.model import BROKEN, UNDECIDED, Bundle, Group, Test
 from memcheck_cli.artifacts.silence import counted_reasons
+from memcheck_cli.counting import counted
 from memcheck_cli.render.artifacts_words import (
     attempt_of,
     before_word,
-    counted,
     delta_of,
     green,
     group_counts,

@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from memcheck_cli.checker.invariant import Verdict
+from memcheck_cli.counting import counted
 from memcheck_cli.render.console import console_for
 from memcheck_cli.render.replay_json import plain_breaks, rules_of, word
 from memcheck_cli.render.safe import safe
@@ -36,7 +37,7 @@ def print_replay(replay: Replay, options: Options, output: IO[str], verbose: boo
         for result in shown:
             _print_result(console, result, options, verbose)
         if len(shown) < len(replay.results):
-            console.print(f"… and {len(replay.results) - len(shown)} more sources (-v shows them)")
+            console.print(f"… and {counted(len(replay.results) - len(shown), 'more source')} (-v shows them)")
 
 
 def _headline(replay: Replay, options: Options) -> str:
@@ -49,12 +50,12 @@ def _headline(replay: Replay, options: Options) -> str:
         return "no record of the checker and no recording was found; memcheck analyze says what to switch on."
     breaks = sum(plain_breaks(result) for result in replay.results)
     changed = [result.what_if[-1].breaks for result in replay.results if result.what_if]
-    said = f"{_count(breaks, 'record breaks', 'records break')} by the rules"
+    said = f"{_breaking(breaks)} by the rules"
     return f"{said}, {sum(changed)} with the changes." if changed else f"{said}."
 
 
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number or 'no'} {one if number in (0, 1) else many}"
+def _breaking(number: int) -> str:
+    return counted(number, "record breaks", "records break") if number else "no record breaks"
 
 
 def _indent(console: Console, text: str, by: int = 2, style: str = "") -> None:
@@ -63,13 +64,13 @@ def _indent(console: Console, text: str, by: int = 2, style: str = "") -> None:
 
 def _print_result(console: Console, result: LogReplay | RecordingReplay, options: Options, verbose: bool) -> None:
     console.print()
-    what = "checks" if isinstance(result, RecordingReplay) else "records"
+    what = counted(result.records, "check" if isinstance(result, RecordingReplay) else "record")
     rules = " and ".join(sorted(rules_of(result))) or options.rules or "no release"
     told = "" if options.rules else " (the newest that fits)" if isinstance(result, LogReplay) else " (as recorded)"
     console.print(Text(safe(result.name), style="bold"))
     if result.error is not None:
         _indent(console, f"reading ended early: {safe(result.error, 300)}", style="yellow")
-    _indent(console, f"{result.records} {what} by the rules of {safe(rules)}{told if result.records else ''}")
+    _indent(console, f"{what} by the rules of {safe(rules)}{told if result.records else ''}")
     _indent(
         console,
         f"agree {result.agree}, disagree {result.disagreements}, unknown {result.unknown}"
@@ -79,7 +80,7 @@ def _print_result(console: Console, result: LogReplay | RecordingReplay, options
         for reason, number in list(result.unknown_reasons.items())[: None if verbose else SHOWN]:
             _indent(console, f"unknown {number}: {safe(reason, 300)}", 4)
         if result.unsummed:
-            reports = _count(result.unsummed, "report", "reports")
+            reports = counted(result.unsummed, "report")
             _indent(console, f"{reports} of the server without sums (page check, bare assertion): see analyze", 4)
         _print_first_log_break(console, result)
         lines = [(f"line {one.place.line}, {_log_place(one.place)}", reason) for one, reason in result.disagree]
@@ -146,14 +147,14 @@ def _print_against(console: Console, result: LogReplay | RecordingReplay, rules:
         return
     _indent(console, _stops(other.stops_ours, safe(rules), other.stops, safe(other.rules), other.untold))
     for untold, number in other.untold.items():
-        checks = "checks" if isinstance(result, RecordingReplay) else "records"
-        _indent(console, f"What {safe(untold)} makes of {number} {checks} cannot be told.", 4)
+        checks = counted(number, "check" if isinstance(result, RecordingReplay) else "record")
+        _indent(console, f"What {safe(untold)} makes of {checks} cannot be told.", 4)
     if other.first is None:
         _indent(
             console, "Where both can be told, they part nowhere." if other.untold else "The two rules part nowhere.", 4
         )
         return
-    many = _count(other.differ, "record", "records")
+    many = counted(other.differ, "record")
     if isinstance(other.first, Difference):
         one = other.first
         said = f"line {one.place.line}, check {one.place.iteration}: {one.reason}"
@@ -205,8 +206,8 @@ def _print_what_if(console: Console, question: WhatIf) -> None:
         off = f"{word(verdict)} of {verdict.delta:+d}"
         said = f"What if {label}: first break at {when}, pool {safe(at.pool or '')}, line {at.line}: {off}"
     if question.before:
-        cured = f"{question.cured} of {_count(question.before, 'break', 'breaks')} gone, {question.new} new"
+        cured = f"{question.cured} of {counted(question.before, 'break')} gone, {question.new} new"
         said += f"; {cured}: {'explains every break' if question.explains else 'does not explain every break'}"
     elif question.breaks:
-        said += f"; {_count(question.new, 'record breaks', 'records break')} only then"
+        said += f"; {_breaking(question.new)} only then"
     _indent(console, said + ".")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
+from memcheck_cli.counting import counted
 from memcheck_cli.forensics.growth import SINGLE, spelled
 from memcheck_cli.render.safe import safe
 
@@ -86,7 +87,7 @@ def print_explanation(console: Console, analysis: Analysis, verbose: bool) -> No
         for hit in loose if verbose else loose[:2]:
             _print_hit(console, hit, verbose, None)
     if explanation.left_out:
-        console.print(f"{explanation.left_out} more events were not looked at.")
+        console.print(counted(explanation.left_out, "more event was not looked at.", "more events were not looked at."))
     if explanation.advice:
         _head(console, "What to do now")
         for one in explanation.advice:

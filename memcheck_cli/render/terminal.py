@@ -11,8 +11,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from memcheck_cli.counting import counted
 from memcheck_cli.forensics.analysis import BALANCED, BROKEN, Analysis
-from memcheck_cli.forensics.breaks import SLOT_POOLS, Break, Item
+from memcheck_cli.forensics.breaks import Break, Item, unit_of
 from memcheck_cli.log.records import TERMS
 from memcheck_cli.render.console import console_for
 from memcheck_cli.render.safe import safe
@@ -54,7 +55,8 @@ def _print(console: Console, analysis: Analysis, verbose: bool) -> None:
         if number == 0 or verbose:
             console.print(Padding(_balance_sheet(found), (0, 0, 0, 2)))
     if len(shown) < len(analysis.breaks):
-        console.print(f"… and {len(analysis.breaks) - len(shown)} more series that break (-v shows them)")
+        more = counted(len(analysis.breaks) - len(shown), "more series that breaks", "more series that break")
+        console.print(f"… and {more} (-v shows them)")
     print_explanation(console, analysis, verbose)
     _print_streams(console, analysis, verbose)
     _print_items(console, "Undetermined", analysis.undetermined, verbose)
@@ -102,24 +104,20 @@ def _from_end(found: Break) -> str:
     return " (the last check)" if found.from_end == 0 else f" ({-found.from_end} before the last)"
 
 
-def counted(number: int, unit: str) -> str:
-    """`1 token`, `16 tokens`."""
-    return f"{number} {unit[:-1] if abs(number) == 1 else unit}"
-
-
-def unit_of(pool: str | None) -> str:
-    """What the pool's numbers count."""
-    return "slots" if pool is not None and pool.startswith(SLOT_POOLS) else "tokens"
-
-
 def _sentences(found: Break, analysis: Analysis, by_event: Mapping[int, Sequence[Break]]) -> list[str]:
     explanation = analysis.explanation
     evidence = explanation.evidence.get(found.event) if explanation is not None else None
     unit = unit_of(found.pool)
     said: list[str] = []
     if found.check == "pages":
-        what = "stand twice in the free list" if found.kind == "double-free" else "are in the free pool while owned"
-        said.append(f"{found.pages} pages {what} ({found.kind}); the sums of this check may balance all the same.")
+        what = (
+            counted(found.pages or 0, "page stands twice in the free list", "pages stand twice in the free list")
+            if found.kind == "double-free"
+            else counted(
+                found.pages or 0, "page is in the free pool while owned", "pages are in the free pool while owned"
+            )
+        )
+        said.append(f"{what} ({found.kind}); the sums of this check may balance all the same.")
     elif found.delta is None:
         said.append("The server's assertion names no sum.")
     else:
@@ -156,8 +154,7 @@ def _sentences(found: Break, analysis: Analysis, by_event: Mapping[int, Sequence
 
 def _pages(found: Break) -> str:
     if found.pages is not None and found.page_size and found.page_size > 1:
-        count = abs(found.pages)
-        return f", {count} {'page' if count == 1 else 'pages'} of {found.page_size}"
+        return f", {counted(abs(found.pages), 'page')} of {found.page_size}"
     if found.page_size and found.page_size > 1:
         return f", no multiple of the page size {found.page_size}"
     return ""
@@ -216,11 +213,11 @@ def _print_checked(console: Console, analysis: Analysis) -> None:
     if checks or reports:
         ranks = len({(s, stream.run, stream.process, stream.rank) for s, stream in analysis.streams})
         console.print(
-            f"Checked: {checks} busy checks and {reports} idle reports of {ranks} "
-            f"{'stream' if ranks == 1 else 'streams'} in {lines} lines."
+            f"Checked: {counted(checks, 'busy check')} and {counted(reports, 'idle report')} of "
+            f"{counted(ranks, 'stream')} in {counted(lines, 'line')}."
         )
         return
-    console.print(f"{lines} lines were read.")
+    console.print(counted(lines, "line was read.", "lines were read."))
     if analysis.verdict != BALANCED:
         console.print(
             "To have the server check: set SGLANG_ENABLE_STRICT_MEM_CHECK_DURING_BUSY=2 (0.5.6 on; a line every\n"
@@ -261,7 +258,7 @@ def _print_streams(console: Console, analysis: Analysis, verbose: bool) -> None:
     console.print()
     console.print(table)
     if len(shown) < len(analysis.streams):
-        console.print(f"… and {len(analysis.streams) - len(shown)} more streams (-v shows them)")
+        console.print(f"… and {counted(len(analysis.streams) - len(shown), 'more stream')} (-v shows them)")
 
 
 def _print_items(console: Console, title: str, items: Sequence[Item], verbose: bool) -> None:

@@ -118,7 +118,7 @@ class DiskBlob(Blob):
         if self.flaw is not None:
             raise UnreadableError(self.flaw)
         if self.size is not None and position < self.size:
-            raise UnreadableError(f"truncated: {self.size - position:,} bytes are missing")
+            raise UnreadableError(_missing(self.size - position))
 
     def on_disk(self) -> DiskBlob:
         """See `Blob`."""
@@ -149,7 +149,7 @@ class DiskBlob(Blob):
         """A piece of this one. It may reach beyond the end: then it is truncated."""
         lost = self.size is not None and position + size > self.size
         kept = max(0, self.size - position) if lost and self.size is not None else size
-        flaw = (self.flaw or f"truncated: {size - kept:,} bytes are missing") if lost else None
+        flaw = (self.flaw or _missing(size - kept)) if lost else None
         return DiskBlob(self.backing, self.offset + position, kept, flaw)
 
 
@@ -278,7 +278,7 @@ class PackedBlob(Blob):
                 crc = crc32(out, crc)
             yield out
         if self._size is not None and position != self._size:
-            raise UnreadableError(f"damaged: {position:,} bytes instead of {self._size:,}")
+            raise UnreadableError(f"damaged: {_bytes(position)} instead of {self._size:,}")
         if self._crc is not None and crc != self._crc:
             raise UnreadableError("damaged: the checksum is wrong")
 
@@ -338,3 +338,11 @@ class SparseBlob(Blob):
                 position += len(piece)
                 self._meter.reached(position, drawn)
                 yield piece
+
+
+def _missing(size: int) -> str:
+    return f"truncated: {_bytes(size)} {'is' if size == 1 else 'are'} missing"
+
+
+def _bytes(size: int) -> str:
+    return f"{size:,} {'byte' if size == 1 else 'bytes'}"

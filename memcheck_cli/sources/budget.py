@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memcheck_cli.counting import counted
 from memcheck_cli.errors import UnreadableError
 from memcheck_cli.sources.interface import Limits
 
@@ -80,4 +81,4 @@ def size_text(size: int) -> str:
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if size >= unit:
             return f"{size / unit:.1f}".removesuffix(".0") + f" {name}"
-    return f"{size} bytes"
+    return counted(size, "byte")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+from memcheck_cli.counting import counted
 from memcheck_cli.errors import UnreadableError
 from memcheck_cli.sources.blobs import Blob, DiskBlob, PackedBlob
 from memcheck_cli.sources.budget import Budget, Meter
@@ -143,7 +144,7 @@ class _Finder:
 
     def _deeper(self, depth: int) -> int:
         if depth >= self._limits.depth:
-            raise UnreadableError(f"more than {self._limits.depth} containers inside each other (limit)")
+            raise UnreadableError(f"more than {counted(self._limits.depth, 'container')} inside each other (limit)")
         return depth + 1
 
     def _members(self, name: str, bare: _Bare, outer: Meter | None) -> Iterator[Listed]:

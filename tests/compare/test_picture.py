@@ -49,7 +49,7 @@ def test_every_line_fits_and_the_mark_stands_at_the_parting(a: int, b: int, at: 
 def test_shares_and_scale() -> None:
     checks = [(50_000, 0, 0, 0, 50_000)] * 10 + [(100_000, 0, 0, 0, 0)] * 10
     found = picture(log_of(checks), log_of(checks))
-    assert (found.term, found.shares, found.unit, found.first, found.span) == ("available", True, "checks", (1, 1), 20)
+    assert (found.term, found.shares, found.unit, found.first, found.span) == ("available", True, "check", (1, 1), 20)
     assert set(found.a.values[:30]) == {0.5}
     assert set(found.a.values[30:]) == {1.0}
     lines = drawn(found)
@@ -88,5 +88,5 @@ def test_streams_are_laid_over_each_other_where_their_numbers_agree() -> None:
 def test_time_gives_seconds() -> None:
     checks = steps(300)
     found = picture(log_of(checks, per_second=1), log_of(checks, per_second=2), Options(align="time"))
-    assert (found.unit, found.first, found.apart, found.mark) == ("seconds", (0, 0), None, None)
+    assert (found.unit, found.first, found.apart, found.mark) == ("second", (0, 0), None, None)
     assert (found.a.behind, found.b.behind) == (300 - 225, 0)

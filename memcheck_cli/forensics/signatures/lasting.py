@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from memcheck_cli.counting import counted
 from memcheck_cli.forensics.evidence import Evidence, no_request_before
 from memcheck_cli.forensics.growth import CONSTANT, GONE, GROWING, LINEAR, SINGLE
-from memcheck_cli.forensics.signatures.model import Condition, Fact, Proof, counted
+from memcheck_cli.forensics.signatures.model import Condition, Fact, Proof
 from memcheck_cli.forensics.signatures.numbers import everything_missing
 from memcheck_cli.forensics.signatures.proofs import QUOTED, holds
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from memcheck_cli.counting import counted
 from memcheck_cli.forensics.breaks import Break
 from memcheck_cli.forensics.evidence import Evidence
 
@@ -123,8 +124,3 @@ def amount_of(evidence: Evidence) -> str:
     if found.pages and found.page_size and found.page_size > 1:
         return f"{counted(abs(found.pages), 'page')} ({counted(off, 'token')})"
     return counted(off, evidence.unit)
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 page`, `3 pages`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from memcheck_cli.counting import counted
 from memcheck_cli.forensics.around import Nearby
 from memcheck_cli.forensics.evidence import Evidence
-from memcheck_cli.forensics.signatures.model import Condition, Fact, Proof, counted
+from memcheck_cli.forensics.signatures.model import Condition, Fact, Proof
 from memcheck_cli.forensics.signatures.proofs import either, quote
 
 

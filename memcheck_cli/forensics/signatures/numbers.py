@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from memcheck_cli.counting import counted
 from memcheck_cli.forensics.evidence import Evidence, balances
 from memcheck_cli.forensics.moves import spell
-from memcheck_cli.forensics.signatures.model import Condition, Fact, Proof, counted
+from memcheck_cli.forensics.signatures.model import Condition, Fact, Proof
 from memcheck_cli.forensics.signatures.proofs import holds, terms_of
 
 # Direction, check and pool
