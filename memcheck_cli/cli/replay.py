@@ -99,6 +99,8 @@ def command(
             done = replay(found, options, lines.write)
     for unread in done.unreadable:
         tell(f"{unread.name}: {unread.reason}")
+    for reason in done.missing:
+        tell(reason)
     if emit is None:
         _answer(done, options, form, output, verbose)
     return done.exit_code

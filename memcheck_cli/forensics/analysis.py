@@ -13,6 +13,7 @@ from memcheck_cli.ledger.dumps import second_of
 from memcheck_cli.ledger.reading import SourceReading
 
 if TYPE_CHECKING:
+    from memcheck_cli.forensics.asked import Missing
     from memcheck_cli.forensics.explanation import Explanation
     from memcheck_cli.forensics.trends import Trends
 
@@ -39,7 +40,7 @@ class Scope(NamedTuple):
 @dataclass(slots=True)
 class Analysis:
     """Everything `analyze` found. reason: one sentence that says why the verdict is what it is. explanation: None where
-    there is nothing to explain."""
+    there is nothing to explain. checked_elsewhere: not what was asked for was checked, but other ranks or pools."""
 
     verdict: str
     reason: str
@@ -51,6 +52,7 @@ class Analysis:
     sources: list[SourceReading]
     breaking: dict[tuple[str, int, str | None, str, str], int] = field(default_factory=dict)
     explanation: Explanation | None = None
+    checked_elsewhere: bool = False
 
     @property
     def first_break(self) -> Break | None:
@@ -72,7 +74,7 @@ def analyze_readings(
     whole = Judged()
     streams: list[tuple[str, Stream]] = []
     breaking: dict[tuple[str, int, str | None, str, str], int] = {}
-    records = 0
+    records = decided = 0
     for reading in readings:
         ledger = reading.ledger
         if ledger is None:
@@ -86,7 +88,7 @@ def analyze_readings(
         whole.undetermined += [i for i in judged.undetermined if scope.covers(i.rank, i.pool)]
         whole.unchecked += [i for i in judged.unchecked if scope.covers(i.rank, i.pool)]
         whole.findings += [i for i in judged.findings if scope.covers(i.rank, i.pool)]
-        whole.decided += judged.decided
+        decided += sum(count for who, count in judged.decided.items() if scope.covers(*who))
         for key, count in judged.breaking.items():
             breaking[(reading.name, *key)] = count
         for stream in ledger.in_order():
@@ -96,7 +98,11 @@ def analyze_readings(
                 streams.append((reading.name, stream))
                 records += _records(stream, scope)
     _number_events(whole.breaks)
-    verdict, reason = _verdict(whole, records, scope, readings)
+    absent = _missing(scope, readings)
+    if records:
+        first = next(reading.name for reading in readings if reading.ledger is not None)
+        whole.unchecked += [Item(first, None, None, one.rank, one.pool, None, one.reason) for one in absent]
+    verdict, reason = _verdict(whole, records, decided, scope, readings, absent)
     return Analysis(
         verdict,
         reason,
@@ -108,7 +114,18 @@ def analyze_readings(
         list(readings),
         breaking,
         _explained(whole, readings, trends or {}),
+        not records and bool(absent),
     )
+
+
+def _missing(scope: Scope, readings: Sequence[SourceReading]) -> list[Missing]:
+    if not (scope.ranks or scope.pools):
+        return []
+    from memcheck_cli.forensics.asked import checked_in, missing
+
+    ledgers = [reading.ledger for reading in readings if reading.ledger is not None]
+    silent = {rank for ledger in ledgers for _, _, rank in ledger.ranks}
+    return missing(scope.ranks, scope.pools, checked_in(ledgers), silent)
 
 
 def _explained(judged: Judged, readings: Sequence[SourceReading], trends: Mapping[str, Trends]) -> Explanation | None:
@@ -126,7 +143,10 @@ def _records(stream: Stream, scope: Scope) -> int:
     count = sum(series.records for pool, series in pools if scope.covers(None, pool))
     if stream.requests is not None and scope.covers(None, "req"):
         count += stream.requests.records
-    return count + len(stream.pages) + len(stream.lone_assertions) + len(stream.skipped)
+    others = [page.pool for page in stream.pages]
+    others += [asserted.pool for asserted, _, _ in stream.lone_assertions]
+    others += stream.skipped
+    return count + sum(scope.covers(None, pool) for pool in others)
 
 
 def _number_events(breaks: list[Break]) -> None:
@@ -149,7 +169,14 @@ def _number_events(breaks: list[Break]) -> None:
             seen[key].append((number, second, {who}))
 
 
-def _verdict(judged: Judged, records: int, scope: Scope, readings: Sequence[SourceReading]) -> tuple[str, str]:
+def _verdict(
+    judged: Judged,
+    records: int,
+    decided: int,
+    scope: Scope,
+    readings: Sequence[SourceReading],
+    absent: Sequence[Missing],
+) -> tuple[str, str]:
     if judged.breaks:
         count = len({found.event for found in judged.breaks})
         return BROKEN, f"{count} {'event' if count == 1 else 'events'} where the sum does not hold"
@@ -159,13 +186,13 @@ def _verdict(judged: Judged, records: int, scope: Scope, readings: Sequence[Sour
     if records == 0:
         if scope.checked_level is not None and scope.checked_level >= 1 and any(r.ledger is not None for r in readings):
             return BALANCED, f"no record, and the caller says that the check ran at level {scope.checked_level}"
-        if scope.ranks or scope.pools:
-            return UNDECIDED, "no check of the ranks and pools asked for was found"
+        if absent:
+            return UNDECIDED, "; ".join(one.reason for one in absent)
         return UNDECIDED, "no line of the pool checker was found: silence is not health"
-    if not judged.decided:
+    if not decided:
         first = judged.undetermined[0].reason if judged.undetermined else "the pools found are skipped by the server"
         none = "the record found could not" if records == 1 else f"none of the {records} records found could"
         return UNDECIDED, f"{none} be decided: {first}"
-    if judged.decided == 1:
+    if decided == 1:
         return BALANCED, "the one record that could be decided balances"
-    return BALANCED, f"all {judged.decided} records that could be decided balance"
+    return BALANCED, f"all {decided} records that could be decided balance"

@@ -117,7 +117,7 @@ class Judged:
     undetermined: list[Item] = field(default_factory=list)
     unchecked: list[Item] = field(default_factory=list)
     findings: list[Item] = field(default_factory=list)
-    decided: int = 0  # records whose verdict is certain
+    decided: dict[tuple[str, str | None], int] = field(default_factory=dict)  # (rank, pool) -> records that are certain
     breaking: dict[tuple[int, str | None, str, str], int] = field(default_factory=dict)  # (stream..., pool) -> records
 
 
@@ -234,6 +234,11 @@ class _Judge:
         key = (self.stream.run, self.stream.process, self.stream.rank, pool)
         self.out.breaking[key] = self.out.breaking.get(key, 0) + records
 
+    def decide(self, pool: str | None, records: int) -> None:
+        """So many more records of the stream are certain, or fewer."""
+        key = (self.stream.rank, pool)
+        self.out.decided[key] = self.out.decided.get(key, 0) + records
+
     def make(self, check: str, pool: str, row: Row, total: int | None, delta: int | None) -> Break:
         size = self.page_size(pool)
         kind = "reported" if delta == 0 else "leak" if delta is not None and delta < 0 else "overcount"
@@ -285,7 +290,7 @@ class _Judge:
             reason += " within a number: more digits could balance it"
             item = self.item(series.pool, doubtful[0].first.line, reason, reported=check == "idle")
             self.out.undetermined.append(item)
-            self.out.decided -= count
+            self.decide(series.pool, -count)
         broken = []
         for segment in sure:
             part = self.breaks(series, segment, self.delta(segment, series, total), check)
@@ -298,7 +303,7 @@ class _Judge:
             if status == "reported"
             or (status not in ("tolerated", "cut") and (balance - (total or 0) if series.open_total else balance))
         )
-        self.out.decided += series.records
+        self.decide(series.pool, series.records)
         if not broken:
             return False
         first = broken[0]
@@ -354,7 +359,7 @@ class _Judge:
             self.out.undetermined.append(
                 self.item(series.pool, row.line, why, kind=EXPLAINED, reported=asserted or check == "idle")
             )
-            self.out.decided += series.records - series.unbalanced
+            self.decide(series.pool, series.records - series.unbalanced)
         else:
             detail = f"{text} closes the gap of all {series.unbalanced} records that do not balance without it"
             more: dict[str, Value] = {"terms": dict(combination), "records": series.unbalanced}
@@ -362,7 +367,7 @@ class _Judge:
                 reason = f"the server reported a leak, but {text} closes its gap"
                 self.explained_reports.append(self.item(series.pool, row.line, reason, kind=EXPLAINED, reported=True))
             self.out.findings.append(self.item(series.pool, row.line, detail, kind=EXPLAINED, more=more))
-            self.out.decided += series.records
+            self.decide(series.pool, series.records)
         return True
 
     def breaks(self, series: Series, segment: Segment, delta: int, check: str) -> Segment | None:
@@ -412,7 +417,7 @@ class _Judge:
         if check == "idle":
             item = self.item(series.pool, segment.first.line, why, kind="unprinted-term", reported=True)
             self.out.undetermined.append(item)
-            self.out.decided -= segment.count
+            self.decide(series.pool, -segment.count)
             return None
         is_last = segment.last is series.segments[-1].last
         # No later check speaks against what only the looks of other lines say of the release.
@@ -436,7 +441,7 @@ class _Judge:
         if is_last:
             reason = f"{why}; neither an assertion nor a later check follows"
             self.out.undetermined.append(self.item(series.pool, segment.last.line, reason, kind="unprinted-term"))
-            self.out.decided -= 1
+            self.decide(series.pool, -1)
         return None
 
     def asserted_line(self, pool: str, found: Break | None, row: Row | None = None) -> int | None:
@@ -501,7 +506,7 @@ class _Judge:
                 why = "the server reported lost request slots, but the printed numbers balance"
             if why is None:
                 broken.append(segment)
-                self.out.decided += segment.count
+                self.decide("req", segment.count)
             elif why not in told:
                 told.add(why)
                 self.out.undetermined.append(self.item("req", row.line, why, reported=True))
@@ -538,7 +543,7 @@ class _Judge:
             found.gap = 0 if found.witness else None
             by_pool[asserted.pool] = found
             self.out.breaks.append(found)
-            self.out.decided += 1
+            self.decide(asserted.pool, 1)
         for pool, found in by_pool.items():
             self.count(pool, found.series_breaks)
 
@@ -546,7 +551,7 @@ class _Judge:
         series: dict[tuple[str, str | None], Break] = {}
         for page in self.stream.pages:
             key = (page.kind, page.pool)
-            self.out.decided += 1
+            self.decide(page.pool, 1)
             if key in series:
                 series[key].series_breaks += 1
                 continue

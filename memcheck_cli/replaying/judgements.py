@@ -33,6 +33,7 @@ class LogReplay:
     """The replay of one server log. Names as in `recordings.RecordingReplay`.
 
     unsummed: reports of the server that carry no sums (page checks, bare assertions): nothing can be recomputed.
+    checked: the pools by rank, whatever was asked for.
     """
 
     name: str
@@ -52,6 +53,7 @@ class LogReplay:
     lines: int = 0
     rejected: int = 0
     unsummed: int = 0
+    checked: dict[str, list[str]] = field(default_factory=dict)
     error: str | None = None
 
     @property

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from memcheck_cli.checker.invariant import TERMS, Verdict, equation, verdict
 from memcheck_cli.checker.releases import Release
 from memcheck_cli.checker.server import POOL_TEXTS, Server
+from memcheck_cli.forensics.asked import checked_in
 from memcheck_cli.ledger import Ledger, Page, Row, Stream
 from memcheck_cli.ledger.stream import EMPTY
 from memcheck_cli.log.records import Line, Message
@@ -108,6 +109,7 @@ class LogReplayer:
         self._waiting.clear()
         # Named at the end: later lines may have narrowed down the release. What they narrow changes no verdict.
         self.result.rules = {self.rules or self._candidates_of(run).newest(form) for run, form in self._judged_forms}
+        self.result.checked = checked_in([self.ledger])
         self.result.rejected = self.ledger.rejected_count
         self.result.unsummed = sum(len(stream.pages) for stream in self.ledger.in_order())
         self.result.unsummed += sum(note.kind == "leak" for note in self.ledger.notes)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from memcheck_cli.checker.invariant import DEV_SWA, TERMS, equation
 from memcheck_cli.checker.server import RING_MESSAGES
 from memcheck_cli.errors import UnreadableError, UsageError
+from memcheck_cli.forensics.asked import missing
 from memcheck_cli.recording import MAX_LINE, is_recording_line, read_checks
 from memcheck_cli.replaying.as_test import RecordingWindow, Window, log_test, recording_test
 from memcheck_cli.replaying.changes import Change
@@ -47,11 +48,13 @@ Result = LogReplay | RecordingReplay
 
 @dataclass(slots=True)
 class Replay:
-    """The replay of all sources, in their order. unreadable: names and reasons. test: the test file asked for."""
+    """The replay of all sources, in their order. unreadable: names and reasons. test: the test file asked for. missing:
+    what of the ranks and pools asked for was not found, in sentences."""
 
     results: list[Result]
     unreadable: list[Unreadable]
     test: str | None = None
+    missing: list[str] = field(default_factory=list)
 
     @property
     def verdict(self) -> str:
@@ -132,6 +135,12 @@ def replay(
             if result.error is not None:
                 done.unreadable.append(Unreadable(source.name, result.error))
             done.test = done.test or test
+    checked: dict[str, list[str]] = {}
+    for result in done.results:
+        for rank, pools in result.checked.items() if isinstance(result, LogReplay) else ():
+            known = checked.setdefault(rank, [])
+            known += [pool for pool in pools if pool not in known]
+    done.missing = [one.reason for one in missing(options.ranks, options.pools, checked)]
     return done
 
 

@@ -286,3 +286,16 @@ def test_pools_of_a_recording() -> None:
     only = answer(RECORDED, "--total", "full=1", "--pool", "swa")
     assert (only["verdict"], list(only["sources"][0]["pools"])) == ("balanced", ["swa"])
     assert only["agree"] == 13
+
+
+def test_ranks_and_pools_that_are_not_there() -> None:
+    ranks = str(SAMPLES / "two-ranks.log")
+    gone = run(ranks, "--rank", "TP9")
+    assert (gone.return_value, gone.stderr) == (3, "memcheck: no check of TP9 was found, only of TP0 and TP1\n")
+    partly = run(ranks, "--rank", "TP9", "--rank", "TP0", "--pool", "full", "--pool", "swa")
+    assert partly.return_value == 0
+    assert partly.stderr.splitlines() == [
+        "memcheck: no check of TP9 was found, only of TP0 and TP1",
+        "memcheck: no check of the pool swa was found, only of full",
+    ]
+    assert run(ranks, "--rank", "TP0").stderr == ""
