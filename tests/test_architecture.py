@@ -109,3 +109,9 @@ def test_small_runs_import_nothing_heavy(arguments: list[str], code: int):
     )
     *_, exit_code, loaded = run.stderr.split("\n")
     assert (int(exit_code), loaded) == (code, "")
+
+
+def test_the_terms_are_named_once():
+    assert [path.name for path in MODULES if '"available", "evictable", "protected",' in path.read_text()] == [
+        "terms.py"
+    ]

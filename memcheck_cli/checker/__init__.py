@@ -4,6 +4,7 @@ Each rule is data bound to a span of releases and names the SGLang function it r
 in here. Numbers are tokens (slots for the mamba and request pools).
 
 * `releases`   the order of SGLang's releases, and spans of them
+* `terms`      what a pool's slots are counted as
 * `invariant`  which terms are summed, where the total comes from, what is a leak (`self_check_during_busy`,
   `check_memory`, `self_check_during_idle`, `on_idle`)
 * `state`      what the busy check looks at: batches, requests, session rows, pool counters

@@ -14,9 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from memcheck_cli.checker.releases import Release, Span, held_to
-
-TERMS = ("available", "evictable", "protected", "session_held", "uncached")
-"""The accounting terms of a pool, in the order of the current busy line. Unit: tokens (slots for mamba and req)."""
+from memcheck_cli.checker.terms import TERMS
 
 EXTRA_SIGNS: Mapping[str, int] = {"withheld": 1, "double_owned": -1, "reserved": 1, "external_uncached_held": 1}
 """Terms that only forks sum, with the sign they enter their equation. No SGLang release knows them."""

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from memcheck_cli.checker import messages
+from memcheck_cli.checker.terms import TERMS
 
 TOPK_WARNING = "UserWarning: Runtime memory check (busy) is not supported when speculation topk > 1."
 """The Python warning of 0.5.7-0.5.12.post1, once a process, behind file and line; no log record."""
@@ -64,7 +65,7 @@ def pool_text(
     tolerated: bool = False,
 ) -> str:
     """The six-field text of a pool (0.5.11 on) with these suffixes behind it."""
-    terms = {name: _term(pool, name) for name in ("available", "evictable", "protected", "session_held", "uncached")}
+    terms = {name: _term(pool, name) for name in TERMS}
     text = messages.POOL.print(pool=pool.pool, total=pool.total, **terms)
     if pool.extra or class_free_pages is not None or unaligned:
         suffixes = dict(pool.extra)
@@ -98,7 +99,7 @@ def both_pools(pools: Sequence[PoolCheck]) -> str:
     """The busy message of unreleased builds before 0.5.11: both pools of a hybrid model, each with its sum."""
     values: dict[str, int] = {}
     for pool in pools:
-        for name in ("available", "evictable", "protected", "session_held", "uncached"):
+        for name in TERMS:
             values[f"{pool.pool}_{name}"] = _term(pool, name)
         values[f"{pool.pool}_sum"] = sum(pool.terms.values())
     return messages.BUSY_BOTH_POOLS.print(**values)
@@ -117,7 +118,7 @@ def old_assertion(accounted: int, total: int | None) -> str:
 def dev_assertion(pool: PoolCheck, accounted: int) -> str:
     """The assertion of unreleased builds before 0.5.11 on hybrid models."""
     template = messages.ASSERTION_BOTH_SWA if pool.pool == "swa" else messages.ASSERTION_BOTH_FULL
-    terms = {name: _term(pool, name) for name in ("available", "evictable", "protected", "session_held", "uncached")}
+    terms = {name: _term(pool, name) for name in TERMS}
     return template.print(accounted=accounted, total=pool.total, **terms)
 
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-TERMS = ("available", "evictable", "protected", "session_held", "uncached")
-"""The accounting terms of a pool, in the order of the current busy line. Unit: tokens (slots for mamba and req)."""
+from memcheck_cli.checker.terms import TERMS as TERMS
 
 Value = int | float | str | bool | None | list[object] | dict[str, object]
 """A value of an extra `name=value` pair: a number, a word, or a list, set (kept as a list) or dict of them."""

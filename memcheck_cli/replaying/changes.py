@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memcheck_cli.checker.invariant import EXTRA_SIGNS, TERMS, Verdict, verdict
+from memcheck_cli.checker.invariant import EXTRA_SIGNS, Verdict, verdict
 from memcheck_cli.checker.printing import PoolCheck
 from memcheck_cli.checker.server import Server
+from memcheck_cli.checker.terms import TERMS
 from memcheck_cli.errors import UsageError
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from memcheck_cli.checker.invariant import TERMS, Verdict, equation, verdict
+from memcheck_cli.checker.invariant import Verdict, equation, verdict
 from memcheck_cli.checker.releases import Release
 from memcheck_cli.checker.server import POOL_TEXTS, Server
+from memcheck_cli.checker.terms import TERMS
 from memcheck_cli.forensics.asked import checked_in
 from memcheck_cli.ledger import Ledger, Page, Row, Stream
 from memcheck_cli.ledger.stream import EMPTY

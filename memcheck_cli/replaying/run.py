@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from memcheck_cli.checker.invariant import DEV_SWA, TERMS, equation
+from memcheck_cli.checker.invariant import DEV_SWA, equation
 from memcheck_cli.checker.server import RING_MESSAGES
+from memcheck_cli.checker.terms import TERMS
 from memcheck_cli.errors import UnreadableError, UsageError
 from memcheck_cli.forensics.asked import missing
 from memcheck_cli.recording import MAX_LINE, is_recording_line, read_checks

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcheck_cli.checker.invariant import EQUATIONS, TERMS, accounted, equation, verdict
+from memcheck_cli.checker.invariant import EQUATIONS, accounted, equation, verdict
 from memcheck_cli.checker.releases import RELEASES
+from memcheck_cli.checker.terms import TERMS
 
 FIVE = {"available": 10, "evictable": 20, "protected": 30, "session_held": 5, "uncached": 35}
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 
+from memcheck_cli.checker.terms import TERMS
 from memcheck_cli.log.prefixes import split_prefix
 from memcheck_cli.log.wrappers.interface import Unwrapped
 from memcheck_cli.log.wrappers.known import BRACKET
@@ -18,7 +19,7 @@ from memcheck_cli.log.wrappers.plain import plain
 from memcheck_cli.log.wrappers.ray import split_tail
 from memcheck_cli.patterns import pattern
 
-TERMS = ("total", "available", "evictable", "protected", "session_held", "uncached")
+PRINTED = ("total", *TERMS)
 """The names of the current form, in the order in which they are printed."""
 
 MAX_PIECES = 40
@@ -95,14 +96,14 @@ def _pairs(text: str, tag: str, labelled: bool) -> int:
     if not rest or len(set(names)) != len(names):
         return WRONG
     if labelled and (names[:1] == ["total"] or not names):
-        if tuple(names[: len(TERMS)]) != TERMS[: len(names)]:
+        if tuple(names[: len(PRINTED)]) != PRINTED[: len(names)]:
             return WRONG
         begun = rest[1]
-        if begun and len(names) < len(TERMS):
-            wanted = TERMS[len(names)]
+        if begun and len(names) < len(PRINTED):
+            wanted = PRINTED[len(names)]
             if not (wanted == begun if rest[2] else wanted.startswith(begun)):
                 return WRONG
-        if len(names) < len(TERMS):
+        if len(names) < len(PRINTED):
             return OPEN
     if rest[3]:
         return IN_SET
