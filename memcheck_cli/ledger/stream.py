@@ -65,6 +65,7 @@ class Stream:
         "last_balanced",
         "last_busy",
         "lone_assertions",
+        "member",
         "pages",
         "peers",
         "process",
@@ -79,6 +80,7 @@ class Stream:
         self.run = run
         self.process = process
         self.rank = rank
+        self.member = (process, rank)
         self.checks = 0
         self.busy: dict[str, Series] = {}
         self.idle: dict[str, Series] = {}
@@ -135,8 +137,13 @@ class Stream:
             self.watcher(self, "busy", pool, row)
         self.last_busy = (pool, row)
         if self.peers is not None:
-            self.peers.add((self.process, self.rank), pool, row)
-        return row if self.enter(self.busy[pool], row) else None
+            self.peers.add(self.member, pool, row)
+        series = self.busy[pool]
+        if series.goes_on(row):
+            if not self.joint:
+                self.last_balanced[pool] = row
+            return None
+        return row if self.enter(series, row) else None
 
     def base_of(self, stretch: StreamStretch) -> int:
         """The iteration that 0 stands for in a stretch that comes next."""
@@ -209,7 +216,7 @@ class Stream:
             series = self.busy[pool] = Series(pool)
         self.last_busy = (pool, row)
         if self.peers is not None:
-            self.peers.add((self.process, self.rank), pool, row)
+            self.peers.add(self.member, pool, row)
         return [(pool, row)] if self.enter(series, row) else []
 
     def enter(self, series: Series, row: Row) -> bool:

@@ -8,13 +8,16 @@ exactly. Which lines can matter depends on the sink's state, so it is asked agai
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from memcheck_cli.log.context import BATCH_MARKERS, STRUCTURAL_MARKERS
 from memcheck_cli.log.lines import BUSY_LINE
 from memcheck_cli.log.markers import Markers, Span
 from memcheck_cli.log.reader import LineReader
 from memcheck_cli.log.records import Busy, Line, Message
+
+if TYPE_CHECKING:
+    import re
 
 TAG = b"[Mem Check"
 STEADY = (
@@ -189,6 +192,10 @@ class Scanner:
         """Read the marked lines until what matters changes; answers how far it came."""
         if stop - at > 2 * self._reach:
             stop = data.rfind(b"\n", at, at + self._reach) + 1 or stop
+        if self.reader.unwrapper.passes_bare_records and self._sink.settled:
+            at = self._chain(data, at, stop, base)
+            if at == stop or self._pays(base + at):
+                return at
         markers = self._searching(data, at, stop, True)
         found = tags = self._tags.find(data, at, stop)
         others = markers.find(data, at, stop, _between(tags, at, stop) if tags else None)
@@ -203,8 +210,9 @@ class Scanner:
                 before = self._before(data, at, a)
                 reader.lines += self._count(data, at, before)
                 at = before
-            if plain and at == a and self._record(data, a, b, base):
-                at = b
+            came = self._chain(data, at, stop, base) if plain and at == a else at
+            if came > at:
+                at = came
                 if sink.settled and self._busy < self._sure:
                     continue
             else:
@@ -219,6 +227,22 @@ class Scanner:
         self._reach = min(self._reach * 2, 1 << 30)
         reader.lines += self._count(data, at, stop)
         return stop
+
+    def _chain(self, data: bytearray, at: int, stop: int, base: int) -> int:
+        """Read the records that follow each other from `at` on, while nothing of them changes what matters; answers how
+        far it came."""
+        begin, sink = at, self._sink
+        until = max(self._sure, self._busy + 1) if self._kernel is None else self._busy + stop
+        while at < stop and self._busy < until:
+            match = BUSY_LINE.match(data, at, stop)
+            if match is None or not self._take(data, match, match.end() + 1, base):
+                break
+            begin, at = at, match.end() + 1
+            if not sink.settled:
+                break
+        if at > begin:
+            self.reader.unwrapper.passed(self.reader.lines, at - begin - 1)
+        return at
 
     @staticmethod
     def _before(data: bytearray, at: int, a: int) -> int:
@@ -348,8 +372,15 @@ class Scanner:
     def _record(self, data: bytes | bytearray, a: int, b: int, base: int) -> bool:
         """Read data[a:b] if it is a bare busy line of the current form; answers whether it was."""
         match = BUSY_LINE.match(data, a, b)
-        # A line end of one character, and no digit behind it that may be the rest of a number.
-        if match is None or match.end() != b - 1 or (b < self._stop and 0x30 <= data[b] <= 0x39):
+        if match is None or match.end() != b - 1 or not self._take(data, match, b, base):
+            return False
+        self.reader.unwrapper.passed(self.reader.lines, b - a - 1)
+        return True
+
+    def _take(self, data: bytes | bytearray, match: re.Match[bytes], b: int, base: int) -> bool:
+        """Take a match of BUSY_LINE. b: where its line ends if its line end is one character, as it has to be."""
+        # A digit behind it may be the rest of a number.
+        if data[b - 1] != 0x0A or (b < self._stop and 0x30 <= data[b] <= 0x39):
             return False
         when, tokens, pool, total, available, evictable, protected, held, uncached, more = match.groups()
         if more:
@@ -369,10 +400,9 @@ class Scanner:
         reader = self.reader
         number = reader.lines + 1
         numbers = (int(available), int(evictable), int(protected), int(held), int(uncached))
-        if not self._sink.record(head[1], name, number, base + a, head[0], int(total), numbers):
+        if not self._sink.record(head[1], name, number, base + match.start(), head[0], int(total), numbers):
             return False
         reader.lines = number
-        reader.unwrapper.passed(number, b - a - 1)
         self._busy += 1
         return True
 

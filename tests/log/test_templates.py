@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 
 from memcheck_cli.log.reader import LineReader
