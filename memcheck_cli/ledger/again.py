@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from memcheck_cli.ledger.peers import Group
     from memcheck_cli.sources import Source
 
-KEPT = 12 << 20
+KEPT = 8 << 20
 """Bytes of a stream that cannot be read twice that are kept behind the place reached."""
 
 LONGEST_RECORD = 1 << 16
@@ -144,7 +144,7 @@ class Again:
                 # Most lines are records of other streams, batches that nobody will ask for, or nothing at all.
                 bare = busy(text, at, end)
                 if bare is not None:
-                    known = bare.end() == end - 1 and unwrapper.passes_bare_records
+                    known = bare.end() == end - 1 and not unwrapper.least_quoted
                     if known:
                         window.add_bare(reader.lines + 1, reader.offset, bare.groups())
                 else:

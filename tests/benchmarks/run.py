@@ -1,7 +1,8 @@
-"""Measures `memcheck analyze --format json` beside what one would use without it, and prints a Markdown table.
+"""Measures `memcheck analyze --format json` beside what one would use without it, and prints Markdown tables.
 
-    python tests/benchmarks/run.py                     # the logs of the targets, made in a temporary folder
-    python tests/benchmarks/run.py --quick              # a tenth of the size
+    python tests/benchmarks/run.py                     # all tables; the logs are made in a temporary folder
+    python tests/benchmarks/run.py --table targets     # one of targets, wrapped, packed, growth
+    python tests/benchmarks/run.py --quick              # logs of a tenth of the size
     python tests/benchmarks/run.py my.log --against rg  # one file of your own
 
 Every round runs memcheck and each yardstick once, in turn, so that a machine whose speed drifts drifts for all of
@@ -13,186 +14,219 @@ RSS the largest resident set of any one of them. A yardstick that is not install
 from __future__ import annotations
 
 import argparse
-import os
-import platform
+import gzip
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
+from measuring import Figures, in_turn, machine, measure, median, read_through, yardsticks
+
 HERE = Path(__file__).resolve().parent
-CASES = (
+TARGETS = (
     ("dense", "1GB", ("rg",)),
     ("mixed", "1GB", ("rg",)),
     ("sparse", "2GB", ("rg",)),
-    ("dense", "1MB", ("pandas", "rg", "loop", "awk")),
-    ("mixed", "1MB", ("pandas", "rg", "loop", "awk")),
+    ("dense", "1MB", ("pandas",)),
+    ("mixed", "1MB", ("pandas",)),
     ("dense", "50KB", ("pandas",)),
+    ("mixed", "50KB", ("pandas",)),
     ("dense", "100MB", ("rg", "loop", "awk")),
+    ("mixed", "100MB", ("rg", "loop", "awk")),
 )
-LOOP = r"""
-import re, sys
-line_form = re.compile(
-    r"\[(?P<time>\S+ [^\] ]+)(?P<rank>[^\]]*)\] \[Mem Check \(BUSY\)\] \[(?P<pool>\w+)\] total=(?P<total>\d+), "
-    r"available=(?P<available>-?\d+), evictable=(?P<evictable>-?\d+), protected=(?P<protected>-?\d+), "
-    r"session_held=(?P<session_held>-?\d+), uncached=(?P<uncached>-?\d+)")
-terms = ("available", "evictable", "protected", "session_held", "uncached")
-first = {}
-with open(sys.argv[1], errors="replace") as log:
-    for number, line in enumerate(log, 1):
-        match = line_form.match(line)
-        if match:
-            row = match.groupdict()
-            if sum(int(row[term]) for term in terms) != int(row["total"]):
-                first.setdefault((row["rank"], row["pool"]), number)
-print(first)
-"""
-AWK = r"""
-/\[Mem Check \(BUSY\)\]/ {
-    match($0, /total=.*/); n = split(substr($0, RSTART), f, /[=, ]+/)
-    if (f[4] + f[6] + f[8] + f[10] + f[12] != f[2] && !bad++) print NR ": " $0
-}
-"""
+SHAPES = (
+    ("milliseconds", ("--ms",)),
+    ("DP, TP and EP tokens", ("--style", "dp")),
+    ("two further terms", ("--extra", "2")),
+    ("pools of 88 million tokens", ("--big",)),
+    ("Actions times", ("--wrapper", "actions")),
+    ("docker JSON", ("--wrapper", "docker")),
+    ("Ray actors", ("--wrapper", "ray")),
+)
+SIZES = ("100MB", "1GB", "4GB")
 
 
-@dataclass(frozen=True)
-class Figures:
-    """One run of one command: seconds of wall and of CPU, the largest RSS of one process in bytes, how it began to
-    answer."""
+class Logs:
+    """Makes logs in a folder when they are asked for. quick: of a tenth of the size, from 100 MB on."""
 
-    wall: float
-    cpu: float
-    rss: int
-    code: int
-    output: bytes
+    def __init__(self, folder: Path, keep: bool, quick: bool) -> None:
+        self.folder, self.keep, self.quick = folder, keep, quick
 
+    def size(self, size: str) -> str:
+        """The size that is made where this one is wanted."""
+        if not self.quick or not size.endswith(("GB", "00MB")):
+            return size
+        return f"{size[:-2]}00MB" if size.endswith("GB") else f"{size[:-3]}MB"
 
-def yardsticks(path: str) -> dict[str, list[str]]:
-    """What memcheck is compared with: name to command line."""
-    return {
-        "rg": ["rg", "-c", "-F", "[Mem Check", path],
-        "loop": [sys.executable, "-c", LOOP, path],
-        "awk": ["awk", AWK, path],
-        "pandas": [sys.executable, "-c", "import pandas"],
-    }
+    def made(self, kind: str, size: str, *options: str) -> str:
+        """The path of a log."""
+        name = "-".join((kind, self.size(size), *(option.strip("-") for option in options)))
+        path = self.folder / f"{name}.log"
+        if not path.exists():
+            command = [sys.executable, str(HERE / "generate.py"), kind, self.size(size), str(path), *options]
+            subprocess.run(command, check=True)
+        read_through(str(path))
+        return str(path)
 
-
-def missing(name: str, command: list[str]) -> str | None:
-    """Why a yardstick cannot be run here, or None."""
-    if shutil.which(command[0]) is None:
-        return f"`{command[0]}` is not installed"
-    if name == "pandas" and subprocess.run(command, capture_output=True).returncode:
-        return "pandas cannot be imported"
-    return None
+    def done(self, path: str) -> None:
+        """A log is not needed any more."""
+        if not self.keep:
+            Path(path).unlink()
 
 
-def measure(command: list[str]) -> Figures:
-    """Runs one command with its output thrown into a file, and waits for it."""
-    with tempfile.TemporaryFile() as out:
-        begin = time.perf_counter()
-        actions = [(os.POSIX_SPAWN_DUP2, out.fileno(), 1), (os.POSIX_SPAWN_DUP2, out.fileno(), 2)]
-        pid = os.posix_spawnp(command[0], command, os.environ, file_actions=actions)
-        _, status, usage = os.wait4(pid, 0)
-        wall = time.perf_counter() - begin
-        out.seek(0)
-        output = out.read(200)
-    kilo = 1 if sys.platform == "darwin" else 1024
-    return Figures(
-        wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * kilo, os.waitstatus_to_exitcode(status), output
-    )
+def ours(path: str, extra: list[str]) -> list[str]:
+    """The command that is measured."""
+    return [sys.executable, "-m", "memcheck_cli", "analyze", "--format", "json", *extra, path]
 
 
-def read_through(path: str) -> None:
-    """Brings a file into the page cache."""
-    with Path(path).open("rb", buffering=0) as file:
-        buffer = bytearray(1 << 20)
-        while file.readinto(buffer):
-            pass
-
-
-def compare(path: str, label: str, names: tuple[str, ...], rounds: int, arguments: list[str]) -> list[str]:
-    """The rows of the table for one file."""
-    commands = yardsticks(path)
-    ours = [sys.executable, "-m", "memcheck_cli", "analyze", "--format", "json", *arguments, path]
-    rows = []
-    runnable = []
+def installed(label: str, path: str, names: tuple[str, ...]) -> list[str]:
+    """The yardsticks that can be run here; says which cannot."""
+    found = []
     for name in names:
-        reason = missing(name, commands[name])
-        if reason:
-            print(f"{label}: without {name}, because {reason}", file=sys.stderr)
+        command = yardsticks(path)[name]
+        if shutil.which(command[0]) is None:
+            print(f"{label}: without {name}, because `{command[0]}` is not installed", file=sys.stderr)
+        elif name == "pandas" and measure(command).code:
+            print(f"{label}: without pandas, because it cannot be imported", file=sys.stderr)
         else:
-            runnable.append(name)
-    read_through(path)
-    measure(ours)
-    runs: dict[str, list[tuple[Figures, Figures]]] = {name: [] for name in runnable}
-    for _ in range(rounds):
-        for name in runnable:
-            runs[name].append((measure(ours), measure(commands[name])))
+            found.append(name)
+    return found
+
+
+def peak(runs: list[Figures]) -> str:
+    """The largest resident set of any process in these runs."""
+    return f"{max(run.rss for run in runs) / 2**20:.0f} MiB"
+
+
+def answered(label: str, runs: list[Figures]) -> None:
+    """Says so where there was no answer."""
+    for figures in runs:
+        if not figures.output.startswith(b"{"):
+            print(f"{label}: no answer, exit {figures.code}: {figures.output!r}", file=sys.stderr)
+            return
+
+
+def compare(path: str, label: str, names: tuple[str, ...], rounds: int, extra: list[str]) -> Iterator[str]:
+    """The rows of the first table for one file."""
     size = Path(path).stat().st_size
-    for name in runnable:
-        pairs = runs[name]
-        mine, theirs = [a for a, _ in pairs], [b for _, b in pairs]
-        for figures in mine:
-            if not figures.output.startswith(b"{"):
-                print(f"{label}: no answer, exit {figures.code}: {figures.output!r}", file=sys.stderr)
-                break
-        wall = statistics.median(a.wall / b.wall for a, b in pairs)
-        cpu = statistics.median(a.cpu / max(b.cpu, 1e-3) for a, b in pairs)
-        seconds = statistics.median(a.wall for a in mine)
-        rows.append(
+    chosen = installed(label, path, names)
+    runs = in_turn([ours(path, extra), *(yardsticks(path)[name] for name in chosen)], rounds)
+    mine = [run[0] for run in runs]
+    answered(label, mine)
+    seconds = median([run.wall for run in mine])
+    for place, name in enumerate(chosen, 1):
+        wall = median([run[0].wall / run[place].wall for run in runs])
+        cpu = median([run[0].cpu / max(run[place].cpu, 1e-3) for run in runs])
+        yield (
             f"| {label} | {name} | {wall:.2f} | {cpu:.2f} | {seconds:.3f} s | {size / seconds / 1e6:.0f} MB/s | "
-            f"{statistics.median(b.wall for b in theirs):.3f} s | {max(a.rss for a in mine) / 2**20:.0f} MiB |"
+            f"{median([run[place].wall for run in runs]):.3f} s | {peak(mine)} |"
         )
-    return rows
 
 
-def machine() -> str:
-    """Processor, cores and versions in one line."""
-    model = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [
-            line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")
-        ]
-        model = names[0] if names else model
-    system = f"{platform.system()} {platform.machine()}"
-    return f"{model}, {os.cpu_count()} cores, {system}, Python {platform.python_version()}"
+def targets(logs: Logs, rounds: int, extra: list[str]) -> Iterator[str]:
+    """Against what one would use instead."""
+    yield "| log | against | wall ratio | CPU ratio | memcheck | rate | yardstick | peak RSS |"
+    yield "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+    for kind, size, names in TARGETS:
+        path = logs.made(kind, size)
+        yield from compare(path, f"{kind} {logs.size(size)}", names, rounds, extra)
+        logs.done(path)
+
+
+def wrapped(logs: Logs, rounds: int, extra: list[str]) -> Iterator[str]:
+    """Other shapes of line against the plain one: seconds a line, since wrapping makes lines longer."""
+    yield f"| dense {logs.size('200MB')} with | time by that of the bare log | the same a line | memcheck | peak RSS |"
+    yield "| --- | ---: | ---: | ---: | ---: |"
+    bare = logs.made("dense", "200MB")
+    for label, options in SHAPES:
+        path = logs.made("dense", "200MB", *options)
+        runs = in_turn([ours(path, extra), ours(bare, extra)], rounds)
+        mine = [run[0] for run in runs]
+        answered(label, mine)
+        by_lines = lines_of(bare) / lines_of(path)
+        ratio = median([run[0].wall / run[1].wall for run in runs])
+        seconds = median([run.wall for run in mine])
+        yield f"| {label} | {ratio:.2f} | {ratio * by_lines:.2f} | {seconds:.3f} s | {peak(mine)} |"
+        logs.done(path)
+    logs.done(bare)
+
+
+def lines_of(path: str) -> int:
+    """Lines of a file."""
+    with Path(path).open("rb", buffering=0) as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+
+
+def packed(logs: Logs, rounds: int, extra: list[str]) -> Iterator[str]:
+    """Compressed logs against decompressing them and then reading the bare log."""
+    yield f"| {logs.size('200MB')} | time by (unpacking + bare log) | memcheck | unpacking | bare log | peak RSS |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: |"
+    for kind in ("dense", "mixed"):
+        bare = logs.made(kind, "200MB")
+        for suffix in ("gz", "zst"):
+            path = f"{bare}.{suffix}"
+            if suffix == "gz":
+                with Path(bare).open("rb") as text, gzip.open(path, "wb", 6) as out:
+                    shutil.copyfileobj(text, out, 1 << 20)
+            else:
+                import zstandard
+
+                with Path(bare).open("rb") as text, Path(path).open("wb") as raw:
+                    zstandard.ZstdCompressor().copy_stream(text, raw)
+            runs = in_turn([ours(path, extra), yardsticks(path)["unpack"], ours(bare, extra)], rounds)
+            mine = [run[0] for run in runs]
+            answered(f"{kind} .{suffix}", mine)
+            ratio = median([run[0].wall / (run[1].wall + run[2].wall) for run in runs])
+            times = " | ".join(f"{median([run[place].wall for run in runs]):.3f} s" for place in range(3))
+            yield f"| {kind} .{suffix} | {ratio:.2f} | {times} | {peak(mine)} |"
+            Path(path).unlink()
+        logs.done(bare)
+
+
+def growth(logs: Logs, rounds: int, extra: list[str]) -> Iterator[str]:
+    """Memory at several sizes."""
+    sizes = [logs.size(size) for size in SIZES]
+    yield f"| peak RSS of any one process | {' | '.join(sizes)} |"
+    yield f"| --- |{' ---: |' * len(sizes)}"
+    for kind in ("dense", "mixed", "sparse"):
+        cells = []
+        for size in SIZES:
+            path = logs.made(kind, size)
+            cells.append(peak([measure(ours(path, extra)) for _ in range(min(rounds, 2))]))
+            logs.done(path)
+        yield f"| {kind} | {' | '.join(cells)} |"
+
+
+TABLES = {"targets": targets, "wrapped": wrapped, "packed": packed, "growth": growth}
 
 
 def main() -> int:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("paths", nargs="*", help="logs to measure; without any, those of the targets are made")
+    parser.add_argument("paths", nargs="*", help="logs to measure; without any, those of the tables are made")
+    parser.add_argument("--table", action="append", choices=tuple(TABLES), help="only this table")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--against", action="append", choices=("rg", "loop", "awk", "pandas"))
+    parser.add_argument("--against", action="append", choices=("rg", "loop", "awk", "pandas"), help="for your own logs")
     parser.add_argument("--quick", action="store_true", help="logs of a tenth of the size")
-    parser.add_argument("--folder", help="where to make the logs, default: a temporary folder that is removed")
+    parser.add_argument("--folder", help="where to make and keep the logs, default: a temporary folder that is removed")
     parser.add_argument("--arguments", default="", help="more arguments for memcheck, such as '--jobs 1'")
     options = parser.parse_args()
-    print(f"{machine()}. Files in the page cache, medians of {options.rounds} interleaved pairs.\n")
-    print("| log | against | wall ratio | CPU ratio | memcheck | rate | yardstick | peak RSS |")
-    print("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |", flush=True)
+    print(f"{machine()}. Files in the page cache, medians of {options.rounds} rounds.", flush=True)
     extra = options.arguments.split()
     for path in options.paths:
+        read_through(path)
         names = tuple(options.against or ("rg",))
         print("\n".join(compare(path, Path(path).name, names, options.rounds, extra)), flush=True)
     if options.paths:
         return 0
     with tempfile.TemporaryDirectory() as temporary:
-        for kind, size, names in CASES:
-            if options.quick and size.endswith("GB"):
-                size = f"{size[:-2]}00MB"
-            path = Path(options.folder or temporary) / f"{kind}-{size}.log"
-            if not path.exists():
-                subprocess.run([sys.executable, str(HERE / "generate.py"), kind, size, str(path)], check=True)
-            chosen = tuple(options.against or names)
-            print("\n".join(compare(str(path), f"{kind} {size}", chosen, options.rounds, extra)), flush=True)
-            if not options.folder:
-                path.unlink()
+        logs = Logs(Path(options.folder or temporary), options.folder is not None, options.quick)
+        for name in options.table or TABLES:
+            print(f"\n{name}\n", flush=True)
+            for row in TABLES[name](logs, options.rounds, extra):
+                print(row, flush=True)
     return 0
 
 
