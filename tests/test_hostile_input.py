@@ -513,6 +513,9 @@ def test_standard_streams_that_are_closed(wide_log: Path) -> None:
     assert shell(f"MEMCHECK analyze {wide_log} >&-")[0] == 1
     assert shell(f"MEMCHECK analyze {wide_log} --format json >&-")[0] == 1
     assert shell("MEMCHECK analyze /nowhere 2>&-")[0] == 4
+    assert shell("MEMCHECK analyze /nowhere 2>/dev/full")[0] == 4
+    assert shell(f"MEMCHECK analyze {wide_log} 2>&- >/dev/full")[0] == 4
+    assert shell("MEMCHECK frobnicate 2>/dev/full")[0] == 2
 
 
 def test_outputs_that_cannot_be_written(wide_log: Path, tmp_path: Path) -> None:

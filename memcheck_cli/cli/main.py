@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 
 import click
@@ -125,11 +126,17 @@ def _show(error: click.ClickException) -> None:
 
     lines = StringIO()
     error.show(lines)
-    click.echo("\n".join(map(escaped, lines.getvalue().rstrip("\n").split("\n"))), err=True)
+    _say("\n".join(map(escaped, lines.getvalue().rstrip("\n").split("\n"))))
 
 
 def _complain(text: str) -> None:
     """One line to stderr, whatever is in the names it quotes."""
     from memcheck_cli.render.safe import safe
 
-    click.echo(f"memcheck: {safe(text, 1000)}", err=True)
+    _say(f"memcheck: {safe(text, 1000)}")
+
+
+def _say(text: str) -> None:
+    """To stderr; where that takes nothing the exit code must do."""
+    with suppress(OSError):
+        click.echo(text, err=True)
