@@ -12,13 +12,12 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from memcheck_cli.errors import UnreadableError
-from memcheck_cli.ledger.window import LONGEST_TEXT, WINDOW, Event, Window
-from memcheck_cli.log.batch_lines import SURE_BATCH, BatchValues, form_of_batch
+from memcheck_cli.ledger.window import WINDOW, BatchEvent, Window
+from memcheck_cli.log.batch_lines import SURE_BATCH
 from memcheck_cli.log.context import MARKERS
 from memcheck_cli.log.lines import BUSY_LINE, TAGS
 from memcheck_cli.log.reader import LineReader
 from memcheck_cli.log.records import Busy
-from memcheck_cli.log.wrappers.plain import plain
 
 if TYPE_CHECKING:
     from memcheck_cli.ledger.book import Ledger, Opening
@@ -29,6 +28,9 @@ KEPT = 8 << 20
 """Bytes of a stream that cannot be read twice that are kept behind the place reached."""
 
 LONGEST_RECORD = 1 << 16
+
+MOST_RANKS = 4096
+"""Spellings of ranks that are remembered."""
 
 
 class Passed:
@@ -106,6 +108,7 @@ class Again:
         self._ledger = ledger
         self._passed = passed
         self.kept = passed.kept
+        self._ranks: dict[bytes, str] = {}
         self._seen_to = 0  # the window holds what stands before this offset
 
     def keep(self) -> None:
@@ -161,27 +164,17 @@ class Again:
     def _batch(self, text: bytes, at: int, end: int, reader: LineReader) -> bool:
         """Take a line if it certainly is a bare batch line."""
         found = SURE_BATCH.match(text, at, end)
-        if found is None:
+        # These make a line one to be looked at more closely, whatever else stands on it: see `plain`.
+        if found is None or text.find(b"etected!", at, end) >= 0 or text.find(b"server_args=", at, end) >= 0:
             return False
-        line = text[at : end - 1].decode("utf-8", "replace")
-        if plain(line, 0) != 1:
-            return False
-        time, tokens, _ = found.groups()
-        message = line[found.start(3) - at :]
-        kind, form = form_of_batch(message)
-        self.window.add_event(
-            Event(
-                reader.lines + 1,
-                reader.offset,
-                None,
-                tokens[1:].decode("ascii") if tokens else "-",
-                time.decode("ascii").replace(" ", "T").replace(",", "."),
-                kind,
-                BatchValues(message),
-                message[:LONGEST_TEXT],
-                form,
-            )
-        )
+        time, tokens, message, prefill = found.groups()
+        rank = self._ranks.get(tokens)
+        if rank is None:
+            if len(self._ranks) >= MOST_RANKS:
+                self._ranks.clear()
+            rank = self._ranks[tokens] = tokens[1:].decode("ascii") if tokens else "-"
+        kind = "prefill" if prefill else "decode"
+        self.window.add_event(BatchEvent(reader.lines + 1, reader.offset, rank, kind, time, message))
         return True
 
     def tell_peers(self) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from memcheck_cli.ledger.book import Opening
+from memcheck_cli.log.batch_lines import BatchValues, form_of_batch
 from memcheck_cli.log.records import TERMS, Busy, Context, Line, Message, Value
 
 WINDOW = 1 << 20
@@ -38,7 +39,7 @@ and none when there are twice as many."""
 NEAREST = 100
 
 
-class Event(NamedTuple):
+class ReadEvent(NamedTuple):
     """A context line near a break. kind, values: see `log.context.KINDS`. time: the server's own. text: the message
     part of the line. form: as the line was read."""
 
@@ -51,6 +52,47 @@ class Event(NamedTuple):
     values: Mapping[str, Value]
     text: str = ""
     form: str = ""
+
+
+class BatchEvent:
+    """A `ReadEvent` of a line that `SURE_BATCH` fits. Thousands of them stand before a break, and of nearly all of them
+    only the place is asked for: the rest is read then."""
+
+    __slots__ = ("_message", "_time", "_values", "kind", "line", "offset", "rank")
+    process = None
+
+    def __init__(self, line: int, offset: int, rank: str, kind: str, time: bytes, message: bytes) -> None:
+        self.line = line
+        self.offset = offset
+        self.rank = rank
+        self.kind = kind
+        self._time = time
+        self._message = message
+        self._values: BatchValues | None = None
+
+    @property
+    def time(self) -> str:
+        return self._time.decode("ascii").replace(" ", "T").replace(",", ".")
+
+    @property
+    def values(self) -> BatchValues:
+        if self._values is None:
+            self._values = BatchValues(self._message.decode("ascii"))
+        return self._values
+
+    @property
+    def text(self) -> str:
+        return self._message[:LONGEST_TEXT].decode("ascii")
+
+    @property
+    def form(self) -> str:
+        return form_of_batch(self._message.decode("ascii"))[1]
+
+    def __repr__(self) -> str:
+        return repr(ReadEvent(*(getattr(self, name) for name in ReadEvent._fields)))
+
+
+Event = ReadEvent | BatchEvent
 
 
 class Seen(NamedTuple):
@@ -97,7 +139,7 @@ class Window:
         if isinstance(message, Context):
             head = (line.number, line.offset, line.process, line.rank, line.time)
             text = line.text[:LONGEST_TEXT]
-            self._events.append(Event(*head, message.kind, message.values, text, message.form))
+            self._events.append(ReadEvent(*head, message.kind, message.values, text, message.form))
             self._all_events = None
         elif isinstance(message, Busy):
             key = (line.process, line.rank)

@@ -82,10 +82,11 @@ SURE_BATCH = pattern(
     rb"\[([1-9][0-9]{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]) "
     rb"(?:[01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60)(?:[.,][0-9]{1,9})?)"
     rb"((?: [A-Z][A-Z_]{0,30}[0-9]{1,9})*+)\] "
-    rb"((?:Prefill|Decode) batch(?: \[[0-9]{1,18}\])?[.,] #(?:new-seq|running-req): [0-9]{1,18}, )"
+    rb"((?:(P)refill|Decode) batch(?: \[[0-9]{1,18}\])?[.,] #(?:new-seq|running-req): [0-9]{1,18}, "
+    rb"[\x20-\x7e]{20,2000}[0-9A-Za-z])\n"
 )
-"""The front of a bare physical line that certainly is a batch line with values. Groups: time, rank tokens with a blank
-before each, the front of the message."""
+"""A bare physical line, with its line end, that certainly is a batch line with values. Groups: time, rank tokens with a
+blank before each, the message, and a P where it is one of prefill."""
 
 
 _SURE = pattern(r"(?:Prefill|Decode) batch(?: \[[0-9]{1,18}\])?[.,] #(?:new-seq|running-req): [0-9]{1,18}, ", re.ASCII)

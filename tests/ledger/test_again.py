@@ -15,7 +15,7 @@ from memcheck_cli.ledger.book import Ledger, Opening
 from memcheck_cli.ledger.reading import read_source
 from memcheck_cli.ledger.rows import NO_MARKS, Row
 from memcheck_cli.ledger.stream import Stream
-from memcheck_cli.ledger.window import Around, Window
+from memcheck_cli.ledger.window import Around, ReadEvent, Window
 from memcheck_cli.log.reader import LineReader
 
 NOISE = [
@@ -58,7 +58,8 @@ def test_the_same_window(seed: int, pieces: int):
 
     def plain(kept: list[Around]) -> list[object]:
         return [
-            (one.line, one.checks, [event._replace(values=dict(event.values)) for event in one.events]) for one in kept
+            (one.line, one.checks, [[getattr(event, name) for name in ReadEvent._fields] for event in one.events])
+            for one in kept
         ]
 
     assert {key: plain(kept) for key, kept in again.window.kept.items()} == {
