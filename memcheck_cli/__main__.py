@@ -4,19 +4,22 @@ import os
 import sys
 from contextlib import suppress
 
-from memcheck_cli.cli import main as cli
-
 
 def main() -> None:
     """Run the command and end the process at once: taking a hundred modules apart first is a tenth of a short run."""
     try:
+        from memcheck_cli.cli import main as cli
+
         cli.main()
     except SystemExit as ended:
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                with suppress(OSError, ValueError):  # told already
-                    stream.flush()
-        os._exit(ended.code if isinstance(ended.code, int) else 1)
+        code = ended.code if isinstance(ended.code, int) else 1
+    except KeyboardInterrupt:  # while the modules were loaded
+        code = 130
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with suppress(OSError, ValueError):  # told already
+                stream.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":
