@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from memcheck_cli.forensics.breaks import Break, Item, Judged, Settings, judge
-from memcheck_cli.forensics.notes import add_notes
+from memcheck_cli.forensics.notes import CHECKER_CRASH, add_notes
 from memcheck_cli.ledger import Stream
 from memcheck_cli.ledger.dumps import second_of
 from memcheck_cli.ledger.reading import SourceReading
@@ -75,6 +75,7 @@ def analyze_readings(
     streams: list[tuple[str, Stream]] = []
     breaking: dict[tuple[str, int, str | None, str, str], int] = {}
     records = decided = 0
+    parts: list[tuple[SourceReading, Judged, int]] = []
     for reading in readings:
         ledger = reading.ledger
         if ledger is None:
@@ -84,11 +85,13 @@ def analyze_readings(
         watched = trends.get(reading.name) if trends is not None else None
         if watched is not None:
             judged.findings += watched.findings()
-        whole.breaks += [b for b in judged.breaks if scope.covers(b.stream.rank, b.pool)]
-        whole.undetermined += [i for i in judged.undetermined if scope.covers(i.rank, i.pool)]
-        whole.unchecked += [i for i in judged.unchecked if scope.covers(i.rank, i.pool)]
-        whole.findings += [i for i in judged.findings if scope.covers(i.rank, i.pool)]
-        decided += sum(count for who, count in judged.decided.items() if scope.covers(*who))
+        part = _in_scope(judged, scope)
+        whole.breaks += part.breaks
+        whole.undetermined += part.undetermined
+        whole.unchecked += part.unchecked
+        whole.findings += part.findings
+        decided += sum(part.decided.values())
+        found = 0
         for key, count in judged.breaking.items():
             breaking[(reading.name, *key)] = count
         for stream in ledger.in_order():
@@ -96,13 +99,17 @@ def analyze_readings(
                 stream.checks or stream.idle_reports or stream.lone_assertions or stream.pages
             ):
                 streams.append((reading.name, stream))
-                records += _records(stream, scope)
+                found += _records(stream, scope)
+        records += found
+        parts.append((reading, part, found))
     _number_events(whole.breaks)
     absent = _missing(scope, readings)
     if records:
         first = next(reading.name for reading in readings if reading.ledger is not None)
         whole.unchecked += [Item(first, None, None, one.rank, one.pool, None, one.reason) for one in absent]
     verdict, reason = _verdict(whole, records, decided, scope, readings, absent)
+    if verdict == BALANCED and len(parts) > 1:
+        verdict, reason = _undecided_source(parts, scope) or (verdict, reason)
     return Analysis(
         verdict,
         reason,
@@ -126,6 +133,38 @@ def _missing(scope: Scope, readings: Sequence[SourceReading]) -> list[Missing]:
     ledgers = [reading.ledger for reading in readings if reading.ledger is not None]
     silent = {rank for ledger in ledgers for _, _, rank in ledger.ranks}
     return missing(scope.ranks, scope.pools, checked_in(ledgers), silent)
+
+
+def _in_scope(judged: Judged, scope: Scope) -> Judged:
+    """What the verdict speaks about of what one source says."""
+    return Judged(
+        [b for b in judged.breaks if scope.covers(b.stream.rank, b.pool)],
+        [i for i in judged.undetermined if scope.covers(i.rank, i.pool)],
+        [i for i in judged.unchecked if scope.covers(i.rank, i.pool)],
+        [i for i in judged.findings if scope.covers(i.rank, i.pool)],
+        {who: count for who, count in judged.decided.items() if scope.covers(*who)},
+    )
+
+
+def _undecided_source(parts: Sequence[tuple[SourceReading, Judged, int]], scope: Scope) -> tuple[str, str] | None:
+    """The verdict of the first source that is undecided by itself; it wins over those that are balanced.
+
+    A source without any trace of a scheduler (a client's log, another part of a bundle) has nothing to decide, nor has
+    one without a record of the ranks and pools asked for.
+    """
+    for reading, part, records in parts:
+        if not records and (scope.ranks or scope.pools or not _scheduled(reading)):
+            continue
+        verdict, reason = _verdict(part, records, sum(part.decided.values()), scope, [reading], ())
+        if verdict == UNDECIDED:
+            return verdict, f"{reading.name}: {reason}"
+    return None
+
+
+def _scheduled(reading: SourceReading) -> bool:
+    """A scheduler left a banner, a batch line or a check in this source."""
+    runs = reading.ledger.runs.values() if reading.ledger is not None else ()
+    return any(start.holds for run in runs for start in run.starts.values())
 
 
 def _explained(judged: Judged, readings: Sequence[SourceReading], trends: Mapping[str, Trends]) -> Explanation | None:
@@ -188,6 +227,11 @@ def _verdict(
             return BALANCED, f"no record, and the caller says that the check ran at level {scope.checked_level}"
         if absent:
             return UNDECIDED, "; ".join(one.reason for one in absent)
+        crash = next((item.reason for item in judged.findings if item.kind == CHECKER_CRASH), None)
+        if crash is not None:
+            return UNDECIDED, f"no check was printed: {crash}"
+        if judged.unchecked:
+            return UNDECIDED, f"no line of the pool checker was found: {judged.unchecked[0].reason}"
         return UNDECIDED, "no line of the pool checker was found: silence is not health"
     if not decided:
         first = judged.undetermined[0].reason if judged.undetermined else "the pools found are skipped by the server"

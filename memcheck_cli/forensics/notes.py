@@ -13,6 +13,8 @@ from memcheck_cli.log.records import Value
 SILENT_CHECKS = 3
 """So many checks in a row without a pool that was printed before are no damage to the log."""
 
+CHECKER_CRASH = "checker-crash"
+
 _PARALLEL = (("tp_size", "TP"), ("pp_size", "PP"))
 
 
@@ -46,7 +48,7 @@ def noted(ledger: Ledger, judged: Judged) -> None:
             judged.undetermined.append(_item(ledger, note, reason, reported=True))
         elif note.kind == "crash":
             reason = f"the checker itself failed, which is no leak: {note.what}"
-            judged.findings.append(_item(ledger, note, reason, kind="checker-crash"))
+            judged.findings.append(_item(ledger, note, reason, kind=CHECKER_CRASH))
         elif note.kind == "tree-sanity":
             reason = f"the server's own recount of its {note.what} failed (`{note.detail[:120]}`)"
             judged.findings.append(_item(ledger, note, reason, kind="tree-sanity"))

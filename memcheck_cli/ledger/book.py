@@ -538,6 +538,13 @@ class Ledger:
                 start = self.run_of(line.process).start_of(line.process)
                 start.banner["max_total_num_tokens"] = total
                 start.banner_line = line.number
+            if "swa_tokens" in message.values and "layer_tokens=" in line.text:
+                start = self.run_of(line.process).start_of(line.process)
+                again = message.form == "post-capture-layers"  # beats what was said before the graphs were captured
+                for name, pool in (("full_tokens", "full"), ("swa_tokens", "swa")):
+                    if name in message.values and (again or pool not in start.pool_sizes):
+                        start.pool_sizes[pool] = message.values[name]
+                        start.pool_sizes_line = line.number
         elif kind in ("prefill", "decode"):
             self._hold(line.process)
             for key in list(self._young):
@@ -689,6 +696,13 @@ class Ledger:
             asserted[:3] == known[:3] for other in self._near(own, run) for known, *_ in other.lone_assertions
         ):
             return
+        if own is not None and text is None and sum_of_terms is not None:
+            completed = own.complete(pool, sum_of_terms)
+            if completed is not None:
+                held, completed_row = completed
+                own.asserted.append(asserted._replace(unprinted=held))
+                self.openings.append(Opening(own, "busy", pool, completed_row))
+                return
         stream = self.stream_of(line.process, rank)
         lone = stream.lone_assertions
         if len(lone) < bounds.ASSERTIONS and asserted[:3] not in [known[:3] for known, *_ in lone]:

@@ -44,6 +44,17 @@ class Row(NamedTuple):
         """Sum of the printed terms that the form's equation sums."""
         return accounted(self.terms, self.marks)
 
+    def with_unprinted(self, session_held: int) -> Row:
+        """The row with the session_held that its line leaves out (0.5.10)."""
+        terms = dict(zip(TERMS, self.terms, strict=True)) | {"session_held": session_held}
+        return self._replace(terms=tuple(terms.values()), marks=self.marks - {SESSION_UNPRINTED} | {SESSION_ASSERTED})
+
+
+SESSION_UNPRINTED = "session_unprinted"
+"""Mark of a form whose equation may have a session_held that is not printed."""
+
+SESSION_ASSERTED = "session_asserted"
+"""Mark of a row of that form whose session_held is what the assertion behind it counts more."""
 
 NO_MARKS: frozenset[str] = frozenset()
 Combination = tuple[tuple[str, int], ...]
@@ -179,6 +190,17 @@ class Series:
                 key = (1 if gone.balance > 0 else -1 if gone.balance else 0, gone.status)
             self.dropped[key] = self.dropped.get(key, 0) + gone.count
         return (balance != 0 and status != "cut") or status == "reported"
+
+    def complete_last(self, session_held: int) -> Row:
+        """The last row counts with this session_held, which its line leaves out. Answers it as it counts now."""
+        segment = self.segments[-1]
+        row = segment.last.with_unprinted(session_held)
+        segment.count -= 1
+        segment.last = segment.first  # which row stood before the last one is not kept
+        if not segment.count:
+            self.segments.pop()
+        self.segments.append(Segment(row.accounted - (row.total or 0), "", row))
+        return row
 
     def saw_total(self, row: Row, total: int) -> None:
         """A record with another total than the ones before."""

@@ -8,9 +8,22 @@ from memcheck_cli.log.records import Value
 
 
 class Start:
-    """What one process says about itself in one run: flags, quoted flags, banner and pool sizes, with their lines."""
+    """What one process says about itself in one run: flags, quoted flags, banner and pool sizes, with their lines.
 
-    __slots__ = ("args", "args_line", "banner", "banner_line", "holds", "pool_sizes", "quoted", "time")
+    pool_sizes: tokens per layer by pool, as the lines of a hybrid model's pools print them; pool_sizes_line: where.
+    """
+
+    __slots__ = (
+        "args",
+        "args_line",
+        "banner",
+        "banner_line",
+        "holds",
+        "pool_sizes",
+        "pool_sizes_line",
+        "quoted",
+        "time",
+    )
 
     def __init__(self) -> None:
         self.args: dict[str, Value] = {}
@@ -20,6 +33,7 @@ class Start:
         self.banner: dict[str, Value] = {}
         self.banner_line: int | None = None
         self.pool_sizes: dict[str, Value] = {}
+        self.pool_sizes_line: int | None = None
         self.holds = False  # a banner, a batch line or a check was seen: the next start is a new run
 
 
@@ -78,6 +92,14 @@ class Run:
             return total, own.banner_line
         total, line = self._any("banner", "max_total_num_tokens")
         return (total, line) if isinstance(total, int) else None
+
+    def layer_tokens(self, pool: str, process: str | None) -> tuple[int, int | None] | None:
+        """Tokens per layer of a hybrid model's pool, and the line that says so: of the process itself, else of any."""
+        for start in self._in_order(process):
+            total = start.pool_sizes.get(pool)
+            if isinstance(total, int):
+                return total, start.pool_sizes_line
+        return None
 
     def page_size(self, process: str | None) -> int | None:
         """The page size in tokens that the log tells for this process, or None."""

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 from memcheck_cli.ledger.dumps import Burst, Entry
 from memcheck_cli.ledger.peers import Group
-from memcheck_cli.ledger.rows import NO_MARKS, Row, Series, closes
+from memcheck_cli.ledger.rows import NO_MARKS, SESSION_UNPRINTED, Row, Series, closes
 from memcheck_cli.ledger.stretch import StreamStretch, placed, take_pool
 
 EMPTY = ""
@@ -14,12 +14,16 @@ EMPTY = ""
 
 
 class Asserted(NamedTuple):
-    """A busy assertion of the server: the pool it names, its sums, and where it stands."""
+    """A busy assertion of the server: the pool it names, its sums, and where it stands.
+
+    unprinted: by how much it sums more than the record it repeats prints (the session_held of 0.5.10).
+    """
 
     pool: str
     total: int | None
     accounted: int | None
     line: int
+    unprinted: int = 0
 
 
 class Page(NamedTuple):
@@ -178,6 +182,19 @@ class Stream:
         """A torn busy line: it closes the open check."""
         self._arriving = None
         self._open = None
+
+    def complete(self, pool: str, accounted: int) -> tuple[int, Row] | None:
+        """An assertion sums more than the check right before it prints, whose form may leave session_held out: let that
+        check's row count with the difference. Answers the difference and the row; None where it is no such check."""
+        if self._open is None or self.last_busy is None or self.last_busy[0] != pool:
+            return None
+        row = self.last_busy[1]
+        held = accounted - row.accounted
+        if SESSION_UNPRINTED not in row.marks or held <= 0 or self.joint:
+            return None
+        whole = self.busy[pool].complete_last(held)
+        self.last_busy = (pool, whole)
+        return held, whole
 
     def batch_line(self) -> list[Entry]:
         """A batch line of any rank of the source was printed."""

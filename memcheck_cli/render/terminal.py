@@ -148,7 +148,12 @@ def _sentences(found: Break, analysis: Analysis, by_event: Mapping[int, Sequence
         last = "" if found.last_delta is None else f"; the last is off by {found.last_delta:+d}"
         said.append(f"{found.series_breaks} records of this series break{last}.")
     if found.asserted is not None:
-        said.append(f"The server's own assertion agrees (line {found.asserted}).")
+        if found.held_from_assertion:
+            said.append(
+                f"session_held is not printed: it is what the server's assertion counts more (line {found.asserted})."
+            )
+        else:
+            said.append(f"The server's own assertion agrees (line {found.asserted}).")
     return said
 
 

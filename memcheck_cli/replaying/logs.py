@@ -21,7 +21,7 @@ from memcheck_cli.replaying.changes import Change, judge_with, questions
 from memcheck_cli.replaying.judgements import Judgement, LogReplay, pool_check
 from memcheck_cli.replaying.parting import DIES_ON_HYBRID, NO_TOTAL, LogPlace, Parting, outcome
 from memcheck_cli.replaying.releases_of_log import Candidates
-from memcheck_cli.replaying.server_word import FAILED, UNKNOWN, busy_words, failed_pools, idle_words
+from memcheck_cli.replaying.server_word import FAILED, UNKNOWN, busy_words, completed, failed_pools, idle_words
 
 MOST_LISTED = 10_000
 """Disagreements of a log that are kept; more are counted."""
@@ -141,6 +141,8 @@ class LogReplayer:
         """Judge a check now that it is known what came behind it."""
         rows = [(pool, row) for pool, row in check.rows if pool != EMPTY]
         if check.kind == "busy":
+            if not lived_on:
+                rows = completed(stream, rows)
             failed = failed_pools(stream, rows)
             last_line = max((row.line for _, row in check.rows), default=0)
             pages = [page for page in stream.pages[-2:] if page.line > last_line]

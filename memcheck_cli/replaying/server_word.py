@@ -9,11 +9,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from memcheck_cli.ledger import Row, Stream
+from memcheck_cli.ledger.rows import SESSION_UNPRINTED
+from memcheck_cli.ledger.stream import Asserted
 from memcheck_cli.replaying.judgements import sum_breaks
 
 FAILED, PASSED, UNKNOWN = "failed", "passed", "unknown"
 
 Rows = Sequence[tuple[str, Row]]
+
+
+def completed(stream: Stream, rows: Rows) -> list[tuple[str, Row]]:
+    """The records of a busy check, with the session_held that only the assertion behind one shows."""
+    unprinted = [known for known in stream.asserted if known.unprinted]
+    return [
+        (pool, next((row.with_unprinted(k.unprinted) for k in unprinted if _completes(k, pool, row)), row))
+        for pool, row in rows
+    ]
+
+
+def _completes(known: Asserted, pool: str, row: Row) -> bool:
+    return (
+        known.pool == pool
+        and known.line > row.line
+        and SESSION_UNPRINTED in row.marks
+        and known.accounted == row.accounted + known.unprinted
+    )
 
 
 def failed_pools(stream: Stream, rows: Rows) -> set[str]:

@@ -91,3 +91,39 @@ class Log:
     def lines(self, pieces: int) -> list[str]:
         made = [line for _ in range(pieces) for line in self.piece()]
         return made
+
+
+class OldLog(Log):
+    """The same of a release before 0.5.11: no totals, and sessions that only the assertions count."""
+
+    RANKS = ("TP0", "TP1", "")
+
+    def check(self) -> list[str]:
+        rng = self.rng
+        used, held = rng.randrange(50), rng.choice([0, 0, 0, 5])
+        return [
+            f"{prefix(rng.choice(self.ranks), self.clock())}[Mem Check (BUSY)] available_size={900 - used - held}, "
+            f"evictable_size={used}, protected_size=0, uncached_size=100"
+        ]
+
+    def piece(self) -> list[str]:
+        rng, head = self.rng, prefix(self.rng.choice(self.ranks), self.clock())
+        kind = rng.randrange(12)
+        if kind < 7:
+            return [line for _ in range(rng.randint(1, 40)) for line in self.check()]
+        made: dict[int, list[str]] = {
+            7: [
+                head + "Scheduler hit an exception: Traceback (most recent call last):",
+                f"AssertionError: Mem Leak Detected! total_tokens={990 + rng.randrange(25)} "
+                "vs self.max_total_num_tokens=1000",
+            ],
+            8: [head + "Use sliding window memory pool. full_layer_tokens=1000, swa_layer_tokens=500"],
+            9: [
+                f"{head}[Mem Check (BUSY/SWA)] full: (full_available=900 + full_evictable=0 + full_protected=0 + "
+                "full_uncached=100 + full_session_held=0) = 1000 | swa: (swa_available=390 + swa_evictable=0 + "
+                "swa_protected=0 + swa_uncached=100 + swa_session_held=0) = 490"
+            ],
+            10: [head + "max_total_num_tokens=1000, chunked_prefill_size=8192, context_len=32768"],
+            11: [self.check()[0][: rng.randrange(1, 90)]],
+        }
+        return made[kind]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from made_logs import busy
-from skimming import Log, answer, source_of
+from skimming import Log, OldLog, answer, source_of
 from wrapping import WRAPPERS
 
 from memcheck_cli.ledger.reading import read_source
@@ -35,6 +35,18 @@ def test_bare_logs(seed: int, pieces: int, block: int, kernel_from: int, line_en
     lines = Log(random.Random(seed)).lines(pieces)
     text = line_end.join(lines) + ("" if seed % 5 == 0 else line_end)
     assert_same(text.encode(), block, kernel_from)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 2**32),
+    st.integers(2, 60),
+    st.sampled_from([64, 333, 4096, 1 << 20]),
+    st.sampled_from([0, 3, 40, 10_000]),
+)
+def test_logs_of_old_releases(seed: int, pieces: int, block: int, kernel_from: int):
+    lines = OldLog(random.Random(seed)).lines(pieces)
+    assert_same(("\n".join(lines) + ("" if seed % 5 == 0 else "\n")).encode(), block, kernel_from)
 
 
 @settings(max_examples=80, deadline=None)

@@ -1,0 +1,67 @@
+"""The verdict over several sources, and in which words it is told."""
+
+from __future__ import annotations
+
+import pytest
+from explained import args, prefill
+from made_logs import busy, ledger_of, prefix
+
+from memcheck_cli.forensics.analysis import Analysis, Scope, analyze_readings
+from memcheck_cli.forensics.breaks import Settings
+from memcheck_cli.ledger.reading import SourceReading
+
+GOOD = [busy("full", 1000, 900, 0, 0, 0, 100)]
+BAD = [busy("full", 1000, 900, 0, 0, 0, 90)]
+SILENT = [args(), prefill()]
+REPORTED = [prefix() + "req_to_token_pool memory leak detected!available_size=32, session_held=0, total_size=32"]
+NO_TOTAL = [
+    prefix() + "[Mem Check (BUSY)] available_size=900, evictable_size=0, protected_size=0, uncached_size=100",
+]
+MAIN_PROCESS = [args(), prefix() + "The server is fired up and ready to roll!"]
+README = ["# Logs of the run", "", "see server.log"]
+
+
+def over(*logs: list[str], scope: Scope | None = None) -> Analysis:
+    readings = []
+    for number, lines in enumerate(logs):
+        ledger = ledger_of(lines, f"{number}.log")
+        readings.append(SourceReading(f"{number}.log", records=ledger.records, ledger=ledger))
+    return analyze_readings(readings, Settings(), scope or Scope())
+
+
+@pytest.mark.parametrize("undecided", [SILENT, REPORTED, NO_TOTAL])
+def test_broken_wins_over_undecided_over_balanced(undecided: list[str]) -> None:
+    assert over(GOOD, undecided, BAD).verdict == "broken"
+    answer = over(GOOD, undecided)
+    assert (answer.verdict, answer.exit_code) == ("undecided", 3)
+    assert over(GOOD, GOOD).verdict == "balanced"
+
+
+def test_an_undecided_source_is_named() -> None:
+    assert over(GOOD, SILENT).reason.startswith("1.log: no line of the pool checker")
+
+
+@pytest.mark.parametrize("other", [README, MAIN_PROCESS, []])
+def test_a_source_without_a_scheduler_decides_nothing(other: list[str]) -> None:
+    assert over(GOOD, other).verdict == "balanced"
+    assert over(other).verdict == "undecided"
+
+
+def test_ranks_asked_for_may_stand_in_one_source() -> None:
+    other = [busy("full", 1000, 900, 0, 0, 0, 100, rank="TP9")]
+    assert over(GOOD, other, scope=Scope(ranks=("TP9",))).verdict == "balanced"
+
+
+def test_the_callers_word_holds_for_every_source() -> None:
+    assert over(GOOD, SILENT, scope=Scope(checked_level=1)).verdict == "balanced"
+
+
+def test_nothing_found_says_why() -> None:
+    died = [
+        prefix() + "Scheduler hit an exception: Traceback (most recent call last):",
+        '  File "/srv/sglang/srt/mem_cache/base_prefix_cache.py", line 7, in evictable_size',
+        "NotImplementedError",
+    ]
+    assert over([args(), *died]).reason.startswith("no check was printed: the checker itself failed")
+    piped = [args().replace("page_size", "pp_size=2, page_size"), prefill()]
+    assert "pp_size=2: no release runs the busy check" in over(piped).reason
