@@ -115,10 +115,17 @@ class ServerArgs(NamedTuple):
     whole: bool = False
 
 
+LONGEST = 1 << 20
+"""Characters that are read. A server prints ten thousand or so: what is longer is no longer one from there on."""
+
 _START = pattern(r"(?:server_args=)?(?:ServerArgs\(|(?<=server_args=)(\{))")
 _TEAR = pattern(r"\[[0-9]{2,4}[-:][0-9]{2}[-:][0-9]{2}")  # another writer's line begins here
 _FIELD = pattern(r"\s{0,8}([A-Za-z_][A-Za-z0-9_]{0,80})=")
 _KEY = pattern(r"\s{0,8}'([A-Za-z_][A-Za-z0-9_]{0,80})': ")
+# A whole field whose value holds nothing that could hide its end, as most do.
+_PLAIN = r"""([^'"\[\](){},]*+)([,\])}])"""
+_PLAIN_FIELD = pattern(_FIELD.pattern + _PLAIN)
+_PLAIN_KEY = pattern(_KEY.pattern + _PLAIN)
 # One piece of a value. A quote that nothing closes is a piece too, and ends the reading: this keeps it linear.
 _PIECE = pattern(
     r"""[^'"\[\](){},]++|'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|[\[\](){},'"]""",
@@ -136,18 +143,19 @@ _WORD = pattern(r"[A-Za-z0-9_.:/@+~-]{1,300}")
 
 
 def read_server_args(text: str) -> ServerArgs | None:
-    """The first `server_args=…` or `ServerArgs(…)` in `text`, or None where there is none. Linear in the text."""
+    """The first `server_args=…` or `ServerArgs(…)` in `text`, as far as `LONGEST` characters reach, or None where there
+    is none. Linear in the text."""
     start = _START.search(text)
     if start is None:
         return None
     as_dict = start[1] is not None
-    tear = _TEAR.search(text, start.end())
-    if tear is not None:
-        text = text[: tear.start()]
+    end = start.end() + LONGEST
+    tear = _TEAR.search(text, start.end(), end)
+    text = text[: end if tear is None else tear.start()]
     flags: dict[str, Value] = {}
     names: list[str] = []
     whole = False
-    for name, raw, last in _fields(text, start.end(), _KEY if as_dict else _FIELD):
+    for name, raw, last in _fields(text, start.end(), as_dict):
         names.append(name)
         whole = last
         flag = BY_NAME.get(name)
@@ -186,9 +194,16 @@ def parse_command(text: str) -> dict[str, Value]:
     return flags
 
 
-def _fields(text: str, at: int, head: re.Pattern[str]) -> Iterator[tuple[str, str, bool]]:
+def _fields(text: str, at: int, as_dict: bool) -> Iterator[tuple[str, str, bool]]:
     """Every whole field from `at` on: name, raw value, and whether the closing bracket follows it."""
+    head, plain = (_KEY, _PLAIN_KEY) if as_dict else (_FIELD, _PLAIN_FIELD)
     while True:
+        while (field := plain.match(text, at)) is not None:
+            last = field[3] != ","
+            yield field[1], field[2], last
+            if last:
+                return
+            at = field.end()
         match = head.match(text, at)
         if match is None:
             return

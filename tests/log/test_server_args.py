@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memcheck_cli.checker.releases import RELEASES
-from memcheck_cli.log.server_args import FLAGS, parse_command, parse_server_args, read_server_args
+from memcheck_cli.log import server_args
+from memcheck_cli.log.server_args import FLAGS, LONGEST, parse_command, parse_server_args, read_server_args
 
 DATA = Path(__file__).parent / "data"
 REAL = {
@@ -216,3 +218,24 @@ def test_time_grows_with_the_text_and_no_faster(hostile: str) -> None:
 
     small = max(min(seconds(60_000) for _ in range(3)), 0.002)
     assert seconds(480_000) < small * 8 * 4
+
+
+@given(st.text(alphabet="a1=,'\" \\()[]{}:_", max_size=60), st.booleans())
+def test_plain_fields_are_read_as_all_others(inner: str, as_dict: bool) -> None:
+    text = "server_args={'a1': " + inner if as_dict else f"server_args=ServerArgs(a1={inner}"
+    told = read_server_args(text)
+    with pytest.MonkeyPatch.context() as patched:
+        for name in ("_PLAIN_FIELD", "_PLAIN_KEY"):
+            patched.setattr(server_args, name, re.compile("(?!)"))
+        assert read_server_args(text) == told
+
+
+@pytest.mark.parametrize("value", ["1, ", "'x', ", "[1, 2], ", "9"])
+def test_a_text_without_end_is_read_so_far(value: str) -> None:
+    head = "server_args=ServerArgs(page_size=16, a="
+    args = read_server_args(head + value * (2 * LONGEST // len(value)) + ", tp_size=4)")
+    assert args is not None
+    assert (args.flags, args.whole) == ({"page_size": 16}, False)
+    args = read_server_args(head + "x" * (LONGEST - 100) + ", tp_size=4)")
+    assert args is not None
+    assert (args.flags, args.whole) == ({"page_size": 16, "tp_size": 4}, True)
