@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from explained import banner, full, idle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_logs import analysis_of, assertion, busy, crash, prefix
@@ -156,6 +157,7 @@ def test_a_ring_that_is_dumped_again_is_counted_once_and_its_leaks_were_failed()
 
 
 OLD = "[Mem Check (BUSY)] available_size=60, evictable_size=0, protected_size=0, uncached_size="
+OLD_ASSERTION = "Mem Leak Detected! total_tokens=99 vs self.max_total_num_tokens=100"
 
 
 def test_old_forms_find_their_total() -> None:
@@ -412,6 +414,57 @@ def test_emit_1_prints_page_reports() -> None:
     assert out[-2:] == ["ValueError: KV double free: sub-pool 0 has 1 duplicate pages.", ""]
     result = log(lines)
     assert (result.agree, result.unsummed) == (1, 1)
+
+
+def untold(lines: list[str], level: int, **options: Any) -> list[str]:
+    return [one.removeprefix("made.log: ") for one in replayed(lines, Options(emit=level, **options))[0].not_emitted]
+
+
+def test_what_emitted_lines_do_not_tell_is_said() -> None:
+    good = busy("full", 100, 60, 0, 0, 0, 40, rank="TP0")
+    report = crash("KV double free: sub-pool 0 has 1 duplicate pages.", rank="TP0", error="ValueError")
+    reports = idle(full(100, 59, 0, 0, 0, 40), rank="TP1")
+    assert untold([good], 1) == untold([good], 2) == []
+    for level in (1, 2):
+        told = untold([good, *reports], level)
+        assert told == ["1 idle report is not printed again: --emit prints what the busy check does"]
+        assert untold([good, *reports], level, ranks=("TP0",)) == []
+        assert untold(assertion("full", 100, 59, 0, 0, 0, 40), level) == [
+            "1 assertion without a record cannot be printed again"
+        ]
+    assert untold([good, *report], 2) == [
+        "1 report of the page check is not printed again: --emit 2 prints the busy lines alone"
+    ]
+    assert untold([good, *report], 1) == [
+        "1 report of the page check stands without the checks before, as at level 1: which check came before is not "
+        "told"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("level", "since", "why"),
+    [
+        (1, "0.5.13", "of 1 break by the rules of 0.5.10.post1 the assertion alone is printed: these releases keep no "
+         "ring at level 1"),
+        (2, "0.5.11", "these lines print no total, and what told it is not printed again"),
+    ],
+)  # fmt: skip
+def test_old_releases_are_emitted_whole_by_newer_rules(level: int, since: str, why: str) -> None:
+    record = f"{prefix()}{OLD.replace('=60', '=59')}40"
+    lines = [banner(100), record, *crash(OLD_ASSERTION)]
+    assert untold(lines, level) == [f"{why} (--rules {since} or newer prints {'one' if level == 1 else 'it'})"]
+    assert untold(lines, level, rules=since) == []
+    before, after = analysis_of(lines).first_break, analysis_of(emitted(lines, level, rules=since).decode()).first_break
+    assert before is not None and after is not None
+    assert (after.pool, after.kind, after.total, after.delta, after.from_end) == (
+        before.pool, before.kind, before.total, before.delta, before.from_end
+    )  # fmt: skip
+    new = [busy("full", 100, 59, 0, 0, 0, 40), *assertion("full", 100, 59, 0, 0, 0, 40)]
+    assert len(untold(new, level, rules="0.5.9")) == 1
+    assert untold([record], level, rules=since) == [
+        "nothing before its records tells the total of the pool full: name it with --total full=N"
+    ]
+    assert untold([record], level, rules=since, changes=[total_of("full", 100)]) == []
 
 
 def test_two_ranks_that_leak_at_once_dump_one_after_the_other() -> None:

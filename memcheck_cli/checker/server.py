@@ -124,6 +124,7 @@ class Server:
         self._reports_unaligned = self.release in REPORTS_UNALIGNED
         self._skips_ring = self.release in SKIPS_SWA_RING
         self.prints_pools = self.release in POOL_TEXTS
+        self.keeps_ring = self.release in RING
         self._warned_topk = False
         self._reports = 0
 
@@ -235,7 +236,7 @@ class Server:
         printed: tuple[str, ...] = ()
         if self.level > 1:
             printed = messages
-        elif self.level == 1 and self.release in RING:
+        elif self.level == 1 and self.keeps_ring:
             self.ring.extend(messages)
             printed = tuple(self.ring) if failed else ()
         return printed if self.logs_info else ()

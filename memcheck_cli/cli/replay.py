@@ -59,6 +59,10 @@ def command(
     record is judged again and the server's own word set beside it. Of a recording, the uncached sizes are recomputed
     from the requests.
 
+    --emit prints what the busy check would have printed. Analyzed again, it gives the same breaks, but for idle and
+    page reports, and for releases that print no total (before 0.5.11) or keep no ring at level 1 (before 0.5.13): what
+    is not told is said on stderr.
+
     \b
     Examples:
       memcheck replay server.log --rules 0.5.13 --against 0.5.9
@@ -99,7 +103,7 @@ def command(
             done = replay(found, options, lines.write)
     for unread in done.unreadable:
         tell(f"{unread.name}: {unread.reason}")
-    for reason in done.missing:
+    for reason in (*done.missing, *done.not_emitted):
         tell(reason)
     if emit is None:
         _answer(done, options, form, output, verbose)

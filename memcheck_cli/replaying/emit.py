@@ -13,7 +13,8 @@ from heapq import heappop, heappush
 from memcheck_cli.checker import messages, printing
 from memcheck_cli.checker.printing import PoolCheck
 from memcheck_cli.checker.releases import NEWEST
-from memcheck_cli.checker.server import RING_MESSAGES, Server
+from memcheck_cli.checker.server import POOL_TEXTS, RING, RING_MESSAGES, Server
+from memcheck_cli.counting import counted
 from memcheck_cli.ledger import Page, Row, Stream
 from memcheck_cli.ledger.stream import EMPTY
 from memcheck_cli.replaying.judgements import pool_check, sum_breaks
@@ -38,6 +39,7 @@ class Emitter:
         self.raw = raw
         self.write = write
         self.replayer: LogReplayer | None = None
+        self._no_total: dict[str, None] = {}
 
     def rules(self, row: Row) -> str:
         """The release that prints: the one told, else the newest that prints the form the record was read in.
@@ -57,7 +59,9 @@ class Emitter:
         assert self.replayer is not None
         found = pool_check(pool, row)
         if found.total is None:
-            return found._replace(total=self.replayer.total_of(stream, pool))
+            found = found._replace(total=self.replayer.total_of(stream, pool))
+        if found.total is None:
+            self._no_total[pool] = None
         return found
 
     def around(self, row: Row) -> Around:
@@ -72,6 +76,26 @@ class Emitter:
     def finish(self) -> None:
         """No more checks."""
 
+    def untold(self) -> list[str]:
+        """What the log tells and the printed lines do not, in sentences: they give no such break back."""
+        streams = self._streams()
+        told = []
+        idle = sum(stream.idle_reports for stream in streams)
+        if idle:
+            reports = counted(idle, "idle report is", "idle reports are")
+            told.append(f"{reports} not printed again: --emit prints what the busy check does")
+        lone = sum(len(stream.lone_assertions) for stream in streams)
+        if lone:
+            told.append(f"{counted(lone, 'assertion')} without a record cannot be printed again")
+        for pool in self._no_total:
+            told.append(f"nothing before its records tells the total of the pool {pool}: name it with --total {pool}=N")
+        return told
+
+    def _streams(self) -> list[Stream]:
+        assert self.replayer is not None
+        ranks = self.replayer.ranks
+        return [stream for stream in self.replayer.ledger.in_order() if not ranks or stream.rank in ranks]
+
 
 class Level2(Emitter):
     """Prints every busy line. Lines of several ranks keep the order they had."""
@@ -81,6 +105,7 @@ class Level2(Emitter):
         self._servers: dict[str, Server] = {}
         self._heap: list[tuple[int, int, bytes]] = []
         self._pushed = 0
+        self._without_total = False
 
     def record(self, stream: Stream, pool: str, row: Row) -> None:
         """One busy record, as it is counted."""
@@ -94,6 +119,7 @@ class Level2(Emitter):
             text = printing.busy_line(server.pool_text(self.pool(stream, pool, row)))
         else:
             text = printing.without_total(self.pool(stream, pool, row))
+            self._without_total = True
         self._push(row.line, self.around(row).line(text))
 
     def check(self, stream: Stream, rows: Sequence[tuple[str, Row]], lived_on: bool, pages: Sequence[Page]) -> None:
@@ -111,6 +137,8 @@ class Level2(Emitter):
             one = server
         else:
             return  # these releases die on hybrid pools before they print anything
+        if not one.dev and not one.prints_pools:
+            self._without_total = True
         texts = one.messages([self.pool(stream, pool, row) for pool, row in pools])
         for text, (_, row) in zip(texts, pools, strict=False):
             self._push(row.line, self.around(row).line(text))
@@ -119,6 +147,20 @@ class Level2(Emitter):
         """Print what waits for its turn."""
         while self._heap:
             self.write(heappop(self._heap)[2])
+
+    def untold(self) -> list[str]:
+        """See `Emitter`."""
+        told = super().untold()
+        pages = sum(len(stream.pages) for stream in self._streams())
+        if pages:
+            reports = counted(pages, "report of the page check is", "reports of the page check are")
+            told.append(f"{reports} not printed again: --emit 2 prints the busy lines alone")
+        if self._without_total:
+            told.append(
+                "these lines print no total, and what told it is not printed again "
+                f"(--rules {POOL_TEXTS.first} or newer prints it)"
+            )
+        return told
 
     def _server(self, rules: str) -> Server:
         server = self._servers.get(rules)
@@ -153,6 +195,8 @@ class Level1(Emitter):
         super().__init__(raw, write)
         self.ring_messages = ring_messages
         self._servers: dict[tuple[int, str | None, str], Server] = {}
+        self._ringless: dict[str, int] = {}
+        self._pages = 0
 
     def check(self, stream: Stream, rows: Sequence[tuple[str, Row]], lived_on: bool, pages: Sequence[Page]) -> None:
         """One whole check: keep its messages, and on a leak print what a server does then."""
@@ -165,6 +209,10 @@ class Level1(Emitter):
             server.asserts = False  # by its own numbers it should have died here
         answer = server.check([self.pool(stream, pool, row) for pool, row in shown])
         around = self.around(shown[-1][1])
+        if answer.failed and not server.keeps_ring:
+            rules = self.rules(rows[0][1])
+            self._ringless[rules] = self._ringless.get(rules, 0) + 1
+        self._pages += len(pages)
         for message in answer.printed:
             self.write(around.line(message))
         if answer.raised is not None:
@@ -175,6 +223,19 @@ class Level1(Emitter):
                 self.write(around.line(_page_text(page)))
             else:
                 self._raise(around, f"ValueError: {_page_text(page)}")
+
+    def untold(self) -> list[str]:
+        """See `Emitter`."""
+        told = super().untold()
+        for rules, breaks in self._ringless.items():
+            told.append(
+                f"of {counted(breaks, 'break')} by the rules of {rules} the assertion alone is printed: these releases "
+                f"keep no ring at level 1 (--rules {RING.first} or newer prints one)"
+            )
+        if self._pages:
+            reports = counted(self._pages, "report of the page check stands", "reports of the page check stand")
+            told.append(f"{reports} without the checks before, as at level 1: which check came before is not told")
+        return told
 
     def _raise(self, around: Around, error: str) -> None:
         """The record a dying scheduler logs."""

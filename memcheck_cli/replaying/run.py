@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from memcheck_cli.checker.invariant import DEV_SWA, equation
 from memcheck_cli.checker.server import RING_MESSAGES
@@ -50,12 +50,14 @@ Result = LogReplay | RecordingReplay
 @dataclass(slots=True)
 class Replay:
     """The replay of all sources, in their order. unreadable: names and reasons. test: the test file asked for. missing:
-    what of the ranks and pools asked for was not found, in sentences."""
+    what of the ranks and pools asked for was not found, in sentences. not_emitted: what the emitted lines do not tell,
+    the same way."""
 
     results: list[Result]
     unreadable: list[Unreadable]
     test: str | None = None
     missing: list[str] = field(default_factory=list)
+    not_emitted: list[str] = field(default_factory=list)
 
     @property
     def verdict(self) -> str:
@@ -71,6 +73,14 @@ class Replay:
         if self.unreadable and not any(result.records or not result.error for result in self.results):
             return 4
         return EXIT_CODES[self.verdict]
+
+
+class _Done(NamedTuple):
+    """One source. untold: see `Emitter`."""
+
+    result: Result
+    test: str | None = None
+    untold: Sequence[str] = ()
 
 
 class _Readable(Protocol):
@@ -131,7 +141,8 @@ def replay(
         if isinstance(source, Unreadable):
             done.unreadable.append(source)
         elif isinstance(source, Source):
-            result, test = _replay_source(source, options, write)
+            result, test, untold = _replay_source(source, options, write)
+            done.not_emitted += [f"{source.name}: {one}" for one in untold]
             done.results.append(result)
             if result.error is not None:
                 done.unreadable.append(Unreadable(source.name, result.error))
@@ -145,12 +156,12 @@ def replay(
     return done
 
 
-def _replay_source(source: Source, options: Options, write: Callable[[bytes], object]) -> tuple[Result, str | None]:
+def _replay_source(source: Source, options: Options, write: Callable[[bytes], object]) -> _Done:
     try:
         stream = Ahead(source.open())
         recording = stream.is_recording()
     except (UnreadableError, OSError) as error:
-        return LogReplay(source.name, error=_reason(error)), None
+        return _Done(LogReplay(source.name, error=_reason(error)))
     if recording:
         return _replay_recording(source.name, stream, options)
     return _replay_log(source.name, stream, options, write)
@@ -160,7 +171,7 @@ def _reason(error: UnreadableError | OSError) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-def _replay_recording(name: str, stream: Ahead, options: Options) -> tuple[Result, str | None]:
+def _replay_recording(name: str, stream: Ahead, options: Options) -> _Done:
     if options.emit is not None:
         raise UsageError(f"{name}: --emit needs a server log: a recording has no lines to print again")
     window = RecordingWindow() if options.as_test else None
@@ -171,12 +182,10 @@ def _replay_recording(name: str, stream: Ahead, options: Options) -> tuple[Resul
     except (UnreadableError, OSError) as error:
         replayer.result.error = _reason(error).removeprefix(f"{name}:")
     test = recording_test(window, name) if window is not None else None
-    return replayer.result, test
+    return _Done(replayer.result, test)
 
 
-def _replay_log(
-    name: str, stream: Ahead, options: Options, write: Callable[[bytes], object]
-) -> tuple[Result, str | None]:
+def _replay_log(name: str, stream: Ahead, options: Options, write: Callable[[bytes], object]) -> _Done:
     reader = RawLines()
     emitter: Emitter | None = None
     if options.emit == 1:
@@ -206,7 +215,8 @@ def _replay_log(
     result.lines = reader.lines
     if emitter is not None:
         emitter.finish()
-    return result, log_test(window, name, _summed(window)) if window is not None else None
+    test = log_test(window, name, _summed(window)) if window is not None else None
+    return _Done(result, test, emitter.untold() if emitter is not None else ())
 
 
 def _blocks(stream: Ahead, result: LogReplay) -> Iterator[bytes]:

@@ -299,3 +299,10 @@ def test_ranks_and_pools_that_are_not_there() -> None:
         "memcheck: no check of the pool swa was found, only of full",
     ]
     assert run(ranks, "--rank", "TP0").stderr == ""
+
+
+def test_what_emitted_lines_do_not_tell_goes_to_stderr() -> None:
+    result = run(OLD, "--emit", "2")
+    assert result.stderr.count("\n") == 1
+    assert "these lines print no total" in result.stderr and "--rules 0.5.11" in result.stderr
+    assert run(OLD, "--emit", "2", "--rules", "0.5.11").stderr == ""
