@@ -60,8 +60,11 @@ class Auditor(Statements):
     def may_start(self, function: Function) -> bool:
         """Whether following a function may lead to the start of a server."""
         if function not in self._reaches:
+            self._reaches[function] = False  # where a closure leads back to the function itself
             known = not function.module.shown
-            self._reaches[function] = known or self._reach.among(mentions(function.node))
+            self._reaches[function] = (
+                known or self._reach.among(mentions(function.node)) or any(map(self.may_start, _closed_over(function)))
+            )
         return self._reaches[function]
 
     def classes_of(self, module: Module) -> list[ClassValue]:
@@ -321,6 +324,16 @@ class Auditor(Statements):
         if settings is not None and settings.topk is not None and settings.topk > 1:
             notes.append(_note("releases 0.5.7 to 0.5.12.post1 skip the busy check where topk is above 1", launch.site))
         return notes
+
+
+def _closed_over(function: Function) -> list[Function]:
+    """The functions that one made by a decorator can call: those in the scopes it was made in."""
+    found: list[Function] = []
+    scope = function.closure
+    while isinstance(scope, Frame):
+        found += [value for value in scope.scope.values() if isinstance(value, Function)]
+        scope = scope.closure
+    return found
 
 
 def _nothing(name: str) -> object:

@@ -645,3 +645,111 @@ def test_module_level_environment(tmp_path: Path) -> None:
     assert (answers["TestIt"].level, answers["TestIt"].set_by) == (2, None)
     assert answers["TestIt"].set_how == "os.environ"
     assert answers["TestPlain"].level == 0
+
+
+def test_decorators_of_a_set_up(tmp_path: Path) -> None:
+    answers = one(
+        tmp_path,
+        f"""
+import functools
+
+@contextlib.contextmanager
+def checked(level):
+    with envs.{LEVEL}.override(level):
+        yield
+
+class Checked(contextlib.ContextDecorator):
+    def __init__(self, level):
+        self.level = level
+    def __enter__(self):
+        envs.{LEVEL}.set(self.level)
+    def __exit__(self, *error):
+        envs.{LEVEL}.clear()
+
+def at_level(level):
+    def decorate(function):
+        @functools.wraps(function)
+        def inner(*args, **kwargs):
+            with envs.{LEVEL}.override(level):
+                return function(*args, **kwargs)
+        return inner
+    return decorate
+
+class Plain(CustomTestCase):
+    def test_it(self): pass
+
+    @classmethod
+    def launch(cls):
+        popen_launch_server("model", "url", timeout=1)
+
+class TestField(Plain):
+    @classmethod
+    @envs.{LEVEL}.override(2)
+    def setUpClass(cls):
+        popen_launch_server("model", "url", timeout=1)
+
+class TestGenerator(Plain):
+    @classmethod
+    @checked(2)
+    def setUpClass(cls):
+        popen_launch_server("model", "url", timeout=1)
+
+class TestGeneratorAgain(TestGenerator):
+    pass
+
+class TestGeneratorInside(TestGenerator):
+    @classmethod
+    @checked(1)
+    def setUpClass(cls):
+        super().setUpClass()
+
+class TestClass(Plain):
+    @classmethod
+    @Checked(3)
+    def setUpClass(cls):
+        cls.launch()
+
+class TestFunction(Plain):
+    @classmethod
+    @at_level(2)
+    def setUpClass(cls):
+        popen_launch_server("model", "url", timeout=1)
+
+class TestBoth(Plain):
+    @classmethod
+    @at_level(2)
+    @checked(1)
+    def setUpClass(cls):
+        popen_launch_server("model", "url", timeout=1)
+
+class TestNamed(Plain):
+    setUpClass = classmethod(at_level(1)(lambda cls: popen_launch_server("model", "url", timeout=1)))
+""",
+    )
+    assert {name: entry.set_by for name, entry in answers.items()} == {
+        "TestField": "TestField",
+        "TestGenerator": "TestGenerator",
+        "TestGeneratorAgain": "TestGenerator",
+        "TestGeneratorInside": "TestGenerator",
+        "TestClass": "Checked",
+        "TestFunction": "TestFunction",
+        "TestBoth": "TestBoth",
+        "TestNamed": "TestNamed",
+    }
+
+
+def test_pairs_made_from_a_dict(tmp_path: Path) -> None:
+    answers = one(
+        tmp_path,
+        f"""
+PAIRS = {{envs.{LEVEL}: 1, envs.SGLANG_TEST_RETRACT: True}}
+
+class TestItems(Server):
+    env_overrides = tuple(PAIRS.items())
+    def test_it(self): pass
+
+class TestMore(TestItems):
+    env_overrides = list({{**PAIRS, envs.{LEVEL}: 2}}.items())
+""",
+    )
+    assert {name: entry.set_by for name, entry in answers.items()} == {"TestItems": "TestItems", "TestMore": "TestMore"}

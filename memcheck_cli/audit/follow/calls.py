@@ -37,6 +37,7 @@ from memcheck_cli.audit.known import is_plain
 _LAUNCHER_LIKE = re.compile(r"popen_\w*server\w*|_*(?:launch|start)_\w*server\w*")
 _ENV_LIKE = re.compile(r"(?i)\w*(?:env|override|strict|mem_?check)\w*")
 _ENTERS = frozenset({"enterContext", "enterClassContext", "enterModuleContext", "enter_context"})
+_DECORATORS = frozenset({"ContextDecorator", "AsyncContextDecorator"})
 _SPAWNERS = frozenset({"subprocess.Popen", "subprocess.run", "subprocess.check_call", "subprocess.call"})
 
 
@@ -92,12 +93,18 @@ class Calls(Launching):
             return self.invoke(callee.function, [*callee.args, *args], {**callee.kwargs, **kwargs}, node, frame)
         if isinstance(callee, ClassValue):
             return self._instantiate(callee, args, kwargs, node, frame)
-        if isinstance(callee, Context) and len(args) == 1 and isinstance(args[0], Function):
+        if len(args) == 1 and isinstance(args[0], Function) and self.wraps(callee):
             args[0].wrappers.append(callee)
             return args[0]
         if isinstance(callee, Unknown):
             return callee
         return self.unknown(f"the call {text_of(node)} cannot be told", node, frame)
+
+    def wraps(self, value: object) -> bool:
+        """Whether a value is a context manager that a function can be decorated with: it is entered at each call."""
+        if isinstance(value, Instance):
+            return any(entry.name in _DECORATORS for entry in value.cls.mro)
+        return isinstance(value, (Context, GeneratorContext))
 
     def native(
         self, receiver: object, name: str, args: list[object], kwargs: dict[str, object], node: ast.AST, frame: Frame
@@ -138,8 +145,10 @@ class Calls(Launching):
         if function.generator and function.context_manager:
 
             def enter(on_yield: object) -> None:
-                inner.on_yield = on_yield  # type: ignore[assignment]
-                self._run(function, inner, node)
+                # as a decorator it is entered at every call, each time anew
+                again = Frame(function.module, dict(scope), owner=function.owner, closure=inner.closure)
+                again.receiver, again.on_yield = inner.receiver, on_yield  # type: ignore[assignment]
+                self._run(function, again, node)
 
             return GeneratorContext(enter)
         if function.generator:

@@ -74,7 +74,7 @@ class Definitions(Functions):
             if isinstance(callee, External) and callee.dotted == "functools.cached_property":
                 value.kind = "property"
                 return value
-            if isinstance(callee, Context):
+            if self.wraps(callee):
                 value.wrappers.append(callee)
                 return value
         if isinstance(callee, (Function, Partial)):

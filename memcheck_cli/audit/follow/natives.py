@@ -30,6 +30,8 @@ from memcheck_cli.audit.model import LEVEL_VARIABLE
 _TEXT = frozenset({"lower", "upper", "strip", "lstrip", "rstrip", "split", "replace", "startswith", "endswith",
                    "removeprefix", "removesuffix", "title", "capitalize"})  # fmt: skip
 
+_OF_FIELDS = frozenset({"override", "set", "clear"})
+
 
 class Natives(Calls):
     """What Python's own objects and SGLang's variables do."""
@@ -48,6 +50,9 @@ class Natives(Calls):
             return self._map(receiver, name, args, kwargs, node, frame)
         if isinstance(receiver, ClassDict):
             return self._class_dict(receiver, name, args, node, frame)
+        if isinstance(receiver, Named) and name in _OF_FIELDS:
+            # a text has no such method: it is a variable of `envs` that was the key of a dict
+            return self._field(EnvField(str(receiver), receiver.origin), name, args, node, frame)
         if isinstance(receiver, str):
             return self._text(receiver, name, args, node, frame)
         if isinstance(receiver, Stack):

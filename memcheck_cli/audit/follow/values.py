@@ -211,7 +211,8 @@ class Function:
         self.generator = False
         self.context_manager = False
         self.defaults: dict[str, object] = {}
-        self.wrappers: list[Context] = []
+        self.wrappers: list[object] = []
+        """The context managers that a call of the function enters."""
 
     def as_kind(self, kind: str) -> Function:
         """The function as `classmethod(function)` and its like give it; the function itself stays what it is."""
