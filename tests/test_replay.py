@@ -398,6 +398,45 @@ def test_emit_by_old_rules() -> None:
     assert both.startswith(f"{prefix()}[Mem Check (BUSY/SWA)] full: (full_available=60 + ") and both.count("\n") == 1
 
 
+def test_emit_1_ends_where_the_rules_end_the_process() -> None:
+    lines = [prefix() + PREFILL, *(busy("full", 100, 60 - n, 0, 0, n, 40) for n in range(5))]
+    (raised,) = [line for line in emitted(lines, 1, rules="0.5.9").decode().splitlines() if "AssertionError" in line]
+    assert raised == "AssertionError: Mem Leak Detected! total_tokens=99 vs self.max_total_num_tokens=100"
+    hybrid = [line for n in range(5) for line in (lines[1 + n], busy("swa", 50, 10, 0, 0, 0, 40))]
+    assert emitted(hybrid, 1, rules="0.5.9").count(b"NotImplementedError") == 1
+
+
+def test_emit_1_goes_on_behind_an_end_that_the_log_shows() -> None:
+    broken = [busy("full", 100, 59, 0, 0, 0, 40), *assertion("full", 100, 59, 0, 0, 0, 40)]
+    out = emitted([busy("full", 100, 60, 0, 0, 0, 40), *broken, busy("full", 100, 50, 0, 0, 0, 50), *broken], 1)
+    assert out.count(b"AssertionError") == 2
+    behind = out.decode().split("AssertionError")[1]
+    assert behind.count("available=60") == 0 and behind.count("available=50") == 1
+
+
+def test_emit_1_of_sums_with_an_unprinted_term() -> None:
+    banner = "max_total_num_tokens=100, chunked_prefill_size=8192, max_prefill_tokens=16384, max_running_requests=2"
+    lines = [f"{prefix()}{banner}, context_len=4096, available_gpu_mem=1.00 GB"]
+    lines += [f"{prefix()}{OLD}3{n}" for n in "098"]
+    assert log(lines).breaks == 0
+    assert emitted(lines, 1) == b""
+    failed = crash("Mem Leak Detected! total_tokens=98 vs self.max_total_num_tokens=100")
+    assert emitted([*lines, *failed], 1).count(b"total_tokens=98") == 1
+    off = f"{prefix()}server_args=ServerArgs(model_path='m', enable_streaming_session=False)"
+    assert b"total_tokens=90" in emitted([off, *lines], 1)
+
+
+def test_a_last_line_without_its_end() -> None:
+    whole, cut = busy("full", 100, 60, 0, 0, 0, 40), busy("full", 100, 4, 0, 0, 0, 9)
+    assert emitted(f"{whole}\n{cut}", 2).decode() == f"{whole}\n{cut}"
+    result = log(f"{whole}\n{cut}")
+    assert (result.agree, result.unknown, result.breaks) == (1, 1, 0)
+    assert "the log ends in this line, which may be cut in its last number" in result.unknown_reasons
+    assert emitted(f"{whole}\n{cut}", 1) == b""
+    assert log(f"{whole}\n{cut}\n").breaks == log(f"{whole}\n{cut}9").breaks == 1
+    assert emitted(f"{whole}\n{cut}99", 1).startswith(f"{whole}\n{cut}99\n".encode())
+
+
 @pytest.mark.parametrize("empty", ["[Mem Check (BUSY)] ", "[Mem Check (BUSY)]"])
 def test_emit_2_of_an_all_swa_model(empty: str) -> None:
     lines = [prefix() + empty, busy("swa", 50, 10, 0, 0, 0, 40), prefix() + empty, busy("swa", 50, 9, 0, 0, 0, 41)]
@@ -562,6 +601,34 @@ def test_a_comparison_that_may_raise_agrees_where_the_answer_was_recorded() -> N
     assert recording([check]).unknown == 1
 
 
+def test_checks_that_cannot_be_judged_are_counted_by_reason() -> None:
+    checks = recorded("recorded-0.5.12.record.jsonl")[:3]
+    checks[0]["last_batch"] = None
+    checks[1]["speculative_topk"] = checks[2]["speculative_topk"] = 4
+    reasons = recording(checks).unknown_reasons
+    assert [(count, reason.split(":")[0]) for reason, count in reasons.items()] == [
+        (1, "no last batch"),
+        (2, "these releases do not check with a speculation top-k above 1"),
+    ]
+
+
+def test_rules_part_only_where_both_can_be_told() -> None:
+    checks = recorded("recorded-0.5.12.record.jsonl")[:2]
+    against = recording(checks, Options(against="0.5.4")).against
+    assert against is not None
+    assert (against.differ, against.first, against.untold) == (0, None, {"0.5.4": 2})
+
+
+def test_a_comparison_that_may_raise_parts_from_one_that_does_not() -> None:
+    (check,) = recorded("recorded-0.5.12.record.jsonl")[:1]
+    check["sglang"] = "0.5.13"
+    check["running_batch"] = dict(check["last_batch"], id="other", same_object_as_last=False)
+    against = recording([check], Options(against="0.5.12")).against
+    assert against is not None and against.first is not None
+    assert "0.5.12 may die with RuntimeError" in against.first.reason
+    assert against.stops is None
+
+
 def test_batches_are_compared_where_they_were_recorded() -> None:
     (check,) = recorded("recorded-0.5.12.record.jsonl")[:1]
     check["sglang"] = "0.5.8"
@@ -661,6 +728,33 @@ def test_the_test_of_a_recording_passes_and_says_what_was_wrong(rules: str) -> N
     for check in module["CHECKS"]:
         module["test_uncached"](check)
         module["test_pools"](check)
+
+
+@pytest.mark.parametrize("counted", [1, 2])
+def test_the_test_of_a_comparison_that_came_through(counted: int) -> None:
+    (check,) = recorded("recorded-0.5.12.record.jsonl")[:1]
+    check["running_batch"] = dict(check["last_batch"], id="other", same_object_as_last=False)
+    check["full_uncached"] *= counted
+    check["pools"]["full"]["available"] -= 1
+    done, _ = replayed(json.dumps(check) + "\n", Options(as_test=True))
+    assert done.test is not None
+    module = run_module(done.test)
+    (written,) = module["CHECKS"]
+    assert written["by_this_rule"][0] == check["full_uncached"]
+    module["test_uncached"](written)
+    module["test_pools"](written)
+
+
+def test_the_test_of_rules_that_sum_fewer_terms() -> None:
+    (check,) = recorded("recorded-0.5.12.record.jsonl")[:1]
+    check["pools"]["full"]["session_held"] = 7
+    check["pools"]["full"]["available"] -= 7
+    done, _ = replayed(json.dumps(check) + "\n", Options(rules="0.5.9", as_test=True))
+    assert done.test is not None
+    module = run_module(done.test)
+    (written,) = module["CHECKS"]
+    assert written["off_by"] == {"full": -7}
+    module["test_pools"](written)
 
 
 def test_the_test_of_a_hybrid_recording_passes() -> None:

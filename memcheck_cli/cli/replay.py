@@ -79,8 +79,11 @@ def command(
     from memcheck_cli.replaying.run import Options, replay
 
     changes = [*map(without, without_terms), *map(with_term, with_terms), *(total_of(*pair) for pair in totals)]
-    if emit is not None and (as_test or form == "json" or without_terms or with_terms):
-        raise UsageError("--emit prints log lines; it goes with neither --as-test, --format json nor what-ifs")
+    if emit is not None and (as_test or form == "json" or without_terms or with_terms or against or pools):
+        not_with = "--as-test, --format json, --against, --pool, --with and --without"
+        raise UsageError(f"--emit prints the log lines of one server, so it does not go with {not_with}")
+    if as_test and form == "json":
+        raise UsageError("--as-test writes a Python file; it does not go with --format json")
     if ring is not None and emit != "1":
         raise UsageError("--ring is the capacity of the ring that --emit 1 prints")
     bound: dict[str, Any] = {} if ring is None else {"ring_messages": ring}

@@ -42,6 +42,8 @@ def print_replay(replay: Replay, options: Options, output: IO[str], verbose: boo
 
 def _headline(replay: Replay, options: Options) -> str:
     records = sum(result.records for result in replay.results)
+    if not any(result.decided for result in replay.results) and records:
+        return f"none of {counted(records, 'record')} could be judged by the rules."
     if not records:
         if replay.exit_code == 4:
             return "nothing could be read."
@@ -70,23 +72,24 @@ def _print_result(console: Console, result: LogReplay | RecordingReplay, options
     console.print(Text(safe(result.name), style="bold"))
     if result.error is not None:
         _indent(console, f"reading ended early: {safe(result.error, 300)}", style="yellow")
-    _indent(console, f"{what} by the rules of {safe(rules)}{told if result.records else ''}")
-    _indent(
-        console,
-        f"agree {result.agree}, disagree {result.disagreements}, unknown {result.unknown}"
-        + (": the server's word beside ours" if isinstance(result, LogReplay) else ": the recorded sizes beside ours"),
-    )
+    if result.records:
+        _indent(console, f"{what} by the rules of {safe(rules)}{told}")
+        _indent(
+            console,
+            f"agree {result.agree}, disagree {result.disagreements}, unknown {result.unknown}: "
+            + ("the server's word beside ours" if isinstance(result, LogReplay) else "the recorded sizes beside ours"),
+        )
+    else:
+        _indent(console, what)
+    for reason, number in list(result.unknown_reasons.items())[: None if verbose else SHOWN]:
+        _indent(console, f"unknown {number}: {safe(reason, 300)}", 4)
     if isinstance(result, LogReplay):
-        for reason, number in list(result.unknown_reasons.items())[: None if verbose else SHOWN]:
-            _indent(console, f"unknown {number}: {safe(reason, 300)}", 4)
         if result.unsummed:
             reports = counted(result.unsummed, "report")
             _indent(console, f"{reports} of the server without sums (page check, bare assertion): see analyze", 4)
         _print_first_log_break(console, result)
         lines = [(f"line {one.place.line}, {_log_place(one.place)}", reason) for one, reason in result.disagree]
     else:
-        if result.unknown_reason is not None:
-            _indent(console, f"unknown {result.unknown}: {safe(result.unknown_reason, 300)}", 4)
         if result.assumed:
             names = ", ".join(sorted(result.assumed))
             _indent(console, f"not recorded, taken as absent: {names}", 4)
@@ -99,7 +102,8 @@ def _print_result(console: Console, result: LogReplay | RecordingReplay, options
             _indent(console, f"{place}: {safe(reason, 400)}", 4)
         if result.disagreements > len(shown):
             _indent(console, f"… and {result.disagreements - len(shown)} more (-v shows them)", 4)
-    _print_against(console, result, rules)
+    if result.records:
+        _print_against(console, result, rules)
     for question in result.what_if:
         _print_what_if(console, question)
 
@@ -154,14 +158,14 @@ def _print_against(console: Console, result: LogReplay | RecordingReplay, rules:
             console, "Where both can be told, they part nowhere." if other.untold else "The two rules part nowhere.", 4
         )
         return
-    many = counted(other.differ, "record")
+    many = counted(other.differ, "check" if isinstance(result, RecordingReplay) else "record")
     if isinstance(other.first, Difference):
         one = other.first
         said = f"line {one.place.line}, check {one.place.iteration}: {one.reason}"
     else:
         at, mine, against = other.first
         said = f"line {at.line}, {_log_place(at)}: {rules}: {mine}; {other.rules}: {against}"
-    _indent(console, safe(f"They part on {many}, first on {said}.", 500), 4)
+    _indent(console, safe(f"They part on {many}, first at {said}.", 500), 4)
 
 
 def _stops(ours: Stop, rules: str, theirs: Stop, others: str, untold: Collection[str]) -> str:

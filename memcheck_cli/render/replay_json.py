@@ -22,12 +22,10 @@ def document(replay: Replay, options: Options) -> dict[str, Any]:
     for result in results:
         if isinstance(result, LogReplay):
             disagree += [disagreement(result.name, one, reason) for one, reason in result.disagree]
-            for reason, count in result.unknown_reasons.items():
-                reasons[reason] = reasons.get(reason, 0) + count
         else:
             disagree += [difference(result.name, one) for one in result.disagree]
-            if result.unknown_reason is not None:
-                reasons[result.unknown_reason] = reasons.get(result.unknown_reason, 0) + result.unknown
+        for reason, count in result.unknown_reasons.items():
+            reasons[reason] = reasons.get(reason, 0) + count
     firsts = [first for first in (first_break(result) for result in results) if first is not None]
     return {
         "schema": SCHEMA,

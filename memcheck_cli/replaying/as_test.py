@@ -13,11 +13,13 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from memcheck_cli.checker.invariant import Verdict
+from memcheck_cli.checker.invariant import DEV_SWA, Verdict, equation
 from memcheck_cli.checker.printing import PoolCheck
 from memcheck_cli.checker.state import Batch, Request
+from memcheck_cli.checker.terms import TERMS
 from memcheck_cli.checker.uncached import (
     LAST_IS_EXTEND,
+    NOT_EQUAL,
     Sizes,
     rule_of,
 )
@@ -186,9 +188,10 @@ def test_pools(check):
 
 _RUNNING = {
     LAST_IS_EXTEND: 'last["is_extend"] and not running["is_empty"]',
+    NOT_EQUAL: 'running["id"] != last["id"] and not running["equal_to_last"]',
 }
-"""The condition under which the running batch counts too; any other rule goes by identity (0.5.11-0.5.12.post1 compare
-by equality, which tells the same apart wherever it does not raise)."""
+"""The condition under which the running batch counts too; any other rule goes by identity. 0.5.11-0.5.12.post1 compare
+by equality: what came of that cannot be told from the requests, so it is written down."""
 
 
 class RecordingWindow:
@@ -206,16 +209,16 @@ class RecordingWindow:
     def add(self, check: Check, rules: str, sizes: Sizes, pools: Sequence[tuple[PoolCheck, Verdict]], why: str) -> None:
         """One more check with its recomputed sizes; `why` says what is wrong with it, or nothing."""
         if self.at is None:
-            self._recent.append(_state(check, sizes, pools))
+            self._recent.append(_state(check, rules, sizes, pools))
             if why:
                 self.at, self.where, self.release, self.rules = check.check, why, check.sglang, rules
                 self.checks = list(self._recent)
         elif self._left:
             self._left -= 1
-            self.checks.append(_state(check, sizes, pools))
+            self.checks.append(_state(check, rules, sizes, pools))
 
 
-def _state(check: Check, sizes: Sizes, pools: Sequence[tuple[PoolCheck, Verdict]]) -> dict[str, Any]:
+def _state(check: Check, rules: str, sizes: Sizes, pools: Sequence[tuple[PoolCheck, Verdict]]) -> dict[str, Any]:
     """A check as plain data, with what this rule gives."""
     state = check.state
     last, running = state.last_batch, state.running_batch
@@ -226,17 +229,27 @@ def _state(check: Check, sizes: Sizes, pools: Sequence[tuple[PoolCheck, Verdict]
         "hybrid_swa": state.hybrid_swa,
         "swa_transient": state.swa_transient,
         "last_batch": None if last is None else _batch(last),
-        "running_batch": None if running is None else _batch(running),
+        "running_batch": None if running is None else _batch(running) | {"equal_to_last": _equal(last, running, sizes)},
         "chunked_req": None if chunked is None else _request(chunked),
-        "pools": {pool.pool: {"total": pool.total, "session_held": 0, **_but_uncached(pool)} for pool, _ in pools},
+        "pools": {pool.pool: _summed(pool, rules) for pool, _ in pools},
         "recorded": {"full": check.full_uncached, "swa": check.swa_uncached},
         "by_this_rule": (sizes.full, sizes.swa or 0),
         "off_by": {pool.pool: verdict.delta for pool, verdict in pools},
     }
 
 
-def _but_uncached(pool: PoolCheck) -> dict[str, int]:
-    return {name: number for name, number in pool.terms.items() if name != "uncached"}
+def _summed(pool: PoolCheck, rules: str) -> dict[str, int | None]:
+    """The total and the terms that `rules` sum besides uncached; one they do not sum is 0."""
+    row = DEV_SWA if rules == "dev" else equation(rules)
+    summed = TERMS if row is None else row.summed
+    names = [name for name in TERMS if name != "uncached"]
+    return {"total": pool.total, **{name: pool.terms.get(name, 0) if name in summed else 0 for name in names}}
+
+
+def _equal(last: Batch | None, running: Batch, sizes: Sizes) -> bool:
+    """The comparison by equality found the two batches equal: the same requests in two objects, and one was counted."""
+    same = last is not None and [one.id for one in last.requests] == [one.id for one in running.requests]
+    return last is not None and last.id != running.id and same and running.id not in dict(sizes.batches)
 
 
 def _batch(batch: Batch) -> dict[str, Any]:

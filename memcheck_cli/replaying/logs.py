@@ -15,6 +15,7 @@ from memcheck_cli.checker.server import POOL_TEXTS, Server
 from memcheck_cli.checker.terms import TERMS
 from memcheck_cli.forensics.asked import checked_in
 from memcheck_cli.ledger import Ledger, Page, Row, Stream
+from memcheck_cli.ledger.cuts import could_go_on
 from memcheck_cli.ledger.stream import EMPTY
 from memcheck_cli.log.records import Line, Message
 from memcheck_cli.replaying.changes import Change, judge_with, questions
@@ -244,11 +245,13 @@ class LogReplayer:
         if place.pool == "req":
             return self._decide_requests(judgement, stream)
         ours = self._verdict(judgement, row, hybrid)
+        if ours.leak and could_go_on(row, ours.delta):
+            return _unknown(judgement, "the log ends in this line, which may be cut in its last number")
         if ours.delta < 0 and ours.leak and "session_unprinted" in marks and place.check == "busy":
             candidates = self._candidates_of(stream.run)
-            ambiguous = self.rules is None and candidates.may_sum_unprinted(row.form) and not self._sessions_off(stream)
+            ambiguous = self.rules is None and candidates.may_sum_unprinted(row.form) and not self.sessions_off(stream)
             if judgement.rules.startswith("0.5.10") or ambiguous:
-                if judgement.server == FAILED or self._sessions_off(stream):
+                if judgement.server == FAILED or self.sessions_off(stream):
                     return _with(judgement, ours)
                 why = f"off by {ours.delta:+d}, but 0.5.10 sums session_held without printing it"
                 return _unknown(judgement, why if last or not ambiguous else _WAIT)
@@ -294,7 +297,8 @@ class LogReplayer:
                 return banner[0]
         return self.totals.get(pool)
 
-    def _sessions_off(self, stream: Stream) -> bool:
+    def sessions_off(self, stream: Stream) -> bool:
+        """Whether the log tells that streaming sessions are off."""
         run = self.ledger.runs.get(stream.run)
         return run is not None and run.flag("enable_streaming_session", stream.process) is False
 

@@ -21,15 +21,19 @@ _LONGEST = 1 << 16
 
 
 class Around(NamedTuple):
-    """The bytes around a message: a collector's wrapping, the server's time and rank bracket, what follows."""
+    """The bytes around a message: a collector's wrapping, the server's time and rank bracket, what follows.
+
+    end: the line end, which the last line of a file may lack.
+    """
 
     wrapping: bytes = b""
     bracket: bytes = b""
     tail: bytes = b""
+    end: bytes = b"\n"
 
     def line(self, message: str, *, bracket: bool = True) -> bytes:
         """`message` as a whole line, line end included."""
-        return self.wrapping + (self.bracket if bracket else b"") + message.encode() + self.tail + b"\n"
+        return self.wrapping + (self.bracket if bracket else b"") + message.encode() + self.tail + self.end
 
 
 class RawLines(LineReader):
@@ -37,7 +41,7 @@ class RawLines(LineReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._raw: dict[int, bytes] = {}
+        self._raw: dict[int, tuple[bytes, bytes]] = {}
         self._around: OrderedDict[int, Around] = OrderedDict()
 
     def line(
@@ -47,14 +51,14 @@ class RawLines(LineReader):
         if TAG in raw and len(raw) <= _LONGEST:
             if len(self._raw) >= _KEPT:
                 self._raw.clear()
-            self._raw[self.lines + 1] = raw
+            self._raw[self.lines + 1] = raw, b"\n" if size > len(raw) else b""
         for line, message in super().line(raw, size, whole, digit_follows):
             if isinstance(message, Busy):
                 self._keep(line)
             yield line, message
 
     def _keep(self, line: Line) -> None:
-        raw = self._raw.pop(line.number, None)
+        raw, end = self._raw.pop(line.number, (None, b""))
         if raw is None:
             return
         at = raw.find(TAG)
@@ -63,8 +67,8 @@ class RawLines(LineReader):
         body += b" " if body.endswith(b"]") and raw.startswith(body + b" ", at) else b""
         tail = raw[at + len(body) :] if raw.startswith(body, at) else b""
         bracket = _BRACKET.search(head)
-        around = Around(b"", head, tail) if bracket is None else Around(head[: bracket.start()], bracket[0], tail)
-        self._around[line.number] = around
+        wrapping, bracketed = (b"", head) if bracket is None else (head[: bracket.start()], bracket[0])
+        self._around[line.number] = Around(wrapping, bracketed, tail, end)
         if len(self._around) > _KEPT:
             self._around.popitem(last=False)
 

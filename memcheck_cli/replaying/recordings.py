@@ -18,6 +18,8 @@ from memcheck_cli.replaying.changes import Change, WhatIf, questions
 
 MOST_LISTED = 10_000
 """Disagreements that are kept; more are counted."""
+MOST_REASONS = 1000
+"""Different reasons for checks that cannot be judged that are kept; more are counted as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class RecordingReplay:
     unknown: int = 0
     disagreements: int = 0
     disagree: list[Difference] = field(default_factory=list)
-    unknown_reason: str | None = None
+    unknown_reasons: dict[str, int] = field(default_factory=dict)
     releases: set[str] = field(default_factory=set)
     raises: dict[str, int] = field(default_factory=dict)
     first_raise: tuple[Place, Raises] | None = None
@@ -188,9 +190,11 @@ class Replayer:
         return outcome, reason
 
     def _unknown(self, reason: str) -> None:
-        self.result.unknown += 1
-        if self.result.unknown_reason is None:
-            self.result.unknown_reason = reason
+        result = self.result
+        result.unknown += 1
+        if len(result.unknown_reasons) >= MOST_REASONS and reason not in result.unknown_reasons:
+            reason = "other reasons"
+        result.unknown_reasons[reason] = result.unknown_reasons.get(reason, 0) + 1
 
     def _batches(self, check: Check, rules: str, sizes: Sizes) -> str:
         """What differs batch by batch, where the rules are those of the release that answered; else nothing."""
@@ -241,13 +245,15 @@ class Replayer:
         ours_stops = self._stops(check, rules, sizes if sizes is not None else outcome)
         other_stops = self._stops(check, against.rules, other)
         place = Place(check.line, check.check)
-        for name, answer in ((rules, outcome), (against.rules, other)):
-            if isinstance(answer, NotRecorded):
-                against.untold[name] = against.untold.get(name, 0) + 1
+        untold = [name for name, one in ((rules, outcome), (against.rules, other)) if isinstance(one, NotRecorded)]
+        for name in untold:
+            against.untold[name] = against.untold.get(name, 0) + 1
         if ours_stops and against.stops_ours is None:
             against.stops_ours = (place, ours_stops)
         if other_stops and against.stops is None:
             against.stops = (place, other_stops)
+        if untold:
+            return
         ours, theirs = _by_pool(sizes if sizes is not None else outcome), _by_pool(other)
         shared = [name for name in ours if ours[name] is not None and theirs.get(name) is not None]
         if bool(ours) == bool(theirs) and all(ours[n] == theirs[n] for n in shared) and ours_stops == other_stops:
@@ -302,6 +308,8 @@ def _parting_reason(rules: str, ours: Outcome, others: str, theirs: Outcome) -> 
     def words(one: Outcome) -> str:
         if isinstance(one, Sizes):
             return "counts " + (", ".join(f"{name} {tokens}" for name, tokens in one.batches) or "nothing")
-        return f"dies with {one.what}" if isinstance(one, Raises) else f"says nothing ({one.why})"
+        if isinstance(one, Raises):
+            return f"{'may die' if one.possible else 'dies'} with {one.what}"
+        return f"says nothing ({one.why})"
 
     return f"{rules} {words(ours)}; {others} {words(theirs)}"

@@ -77,6 +77,9 @@ def test_nothing_readable_is_4(tmp_path: Path) -> None:
         ("--emit", "1", "--as-test"),
         ("--emit", "2", "--format", "json"),
         ("--emit", "2", "--with", "withheld"),
+        ("--emit", "1", "--pool", "swa"),
+        ("--emit", "2", "--against", "0.5.9"),
+        ("--as-test", "--format", "json"),
         ("--ring", "10"),
         ("--ring", "10", "--emit", "2"),
         ("--max-expanded", "much"),
@@ -306,3 +309,11 @@ def test_what_emitted_lines_do_not_tell_goes_to_stderr() -> None:
     assert result.stderr.count("\n") == 1
     assert "these lines print no total" in result.stderr and "--rules 0.5.11" in result.stderr
     assert run(OLD, "--emit", "2", "--rules", "0.5.11").stderr == ""
+
+
+def test_a_terminal_answer_where_nothing_was_judged() -> None:
+    out = run(HEALTHY, "--rules", "0.4.9").stdout
+    assert re.match(r"UNDECIDED  none of \d+ records could be judged by the rules\.\n", out)
+    out = run(HEALTHY, "--rank", "TP7", "--against", "0.5.9").stdout
+    assert "no release" not in out and "stopped" not in out
+    assert "\n  0 records\n" in out
