@@ -88,8 +88,16 @@ class BatchEvent:
     def form(self) -> str:
         return form_of_batch(self._message.decode("ascii"))[1]
 
+    def _whole(self) -> ReadEvent:
+        return ReadEvent(*(getattr(self, name) for name in ReadEvent._fields))
+
+    def __eq__(self, other: object) -> bool:
+        return self._whole() == (other._whole() if isinstance(other, BatchEvent) else other)
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __repr__(self) -> str:
-        return repr(ReadEvent(*(getattr(self, name) for name in ReadEvent._fields)))
+        return repr(self._whole())
 
 
 Event = ReadEvent | BatchEvent
