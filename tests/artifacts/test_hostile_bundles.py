@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import json
-import time
 from datetime import date
 
 from bundles import VALIDATOR
+from growth import assert_linear
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from junitparser import JUnitXml
@@ -87,7 +87,7 @@ def test_hostile_columns() -> None:
 def test_time_is_linear_in_hostile_marks() -> None:
     """Many small attempts, methods and starts: no step looks at all of what came before."""
 
-    def seconds(count: int) -> float:
+    def read(count: int) -> None:
         parts = [
             [line for n in range(count) for line in begin(f"test_{n}.py", n, count)],
             [method("TestA", f"test_{n}") for n in range(count)],
@@ -97,9 +97,6 @@ def test_time_is_linear_in_hostile_marks() -> None:
             ["✗ FAILED: test_a.py returned exit code 1", "ERROR: test_1 (__main__.TestA)"] * count,
         ]
         data = text(line for part in parts for line in part)
-        started = time.process_time()
         read_bundle([source_of("-", data)], ["-"], Settings(), Scope(), today=date(2026, 12, 1))
-        return time.process_time() - started
 
-    small = max(seconds(300), 0.05)
-    assert seconds(1200) < 12 * small
+    assert_linear(read, 1200, tries=1)

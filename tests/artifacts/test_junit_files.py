@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import time
 
 import pytest
 from hypothesis import given
@@ -64,10 +63,8 @@ def test_a_single_suite_and_a_declared_encoding() -> None:
 
 @pytest.mark.parametrize("data", [BOMB, EXTERNAL, b"\xef\xbb\xbf" + BOMB, b"<!-- <testsuites> -->" + EXTERNAL])
 def test_a_document_type_is_refused(data: bytes) -> None:
-    started = time.perf_counter()
     with pytest.raises(UnreadableError, match="document type"):
         read_junit(source_of(data))
-    assert time.perf_counter() - started < 1
 
 
 def test_a_document_type_inside_a_text_is_none() -> None:

@@ -6,7 +6,6 @@ import bz2
 import gzip
 import io
 import lzma
-import time
 import tracemalloc
 import zipfile
 from collections.abc import Callable
@@ -115,13 +114,11 @@ def test_members_that_share_their_data_count_each_time(tmp_path: Path) -> None:
     end[12:16] = len(many).to_bytes(4, "little")
     path = tmp_path / "overlap.zip"
     path.write_bytes(data[:start] + many + bytes(end))
-    began = time.monotonic()
     given = 0
     for value in found(path, limits=Limits(ratio=100, ratio_after=8 * MIB)):
         if isinstance(value, Source):
             given += len(read_until_damage(value)[0])
     assert given < 100 * MIB
-    assert time.monotonic() - began < 30
 
 
 def test_limits_for_one_member_and_for_all(tmp_path: Path) -> None:
