@@ -17,7 +17,9 @@ def test_analyze():
     assert (answer.verdict, answer.exit_code) == ("broken", 1)
     assert answer.first_break is not None
     assert (answer.first_break.pool, answer.first_break.delta, answer.first_break.pages) == ("full", -16, -1)
+    assert [hit.signature.id for hit in answer.signatures] == ["page-dropped", "lost-at-finish"]
     assert memcheck_cli.analyze(SAMPLES / "healthy.log").verdict == "balanced"
+    assert memcheck_cli.analyze(SAMPLES / "healthy.log").signatures == []
     assert memcheck_cli.analyze(SAMPLES / "two-ranks.log", ranks=["TP0"]).verdict == "balanced"
     assert memcheck_cli.analyze(SAMPLES / "quiet.log", checked_level=1).verdict == "balanced"
 

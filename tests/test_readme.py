@@ -72,6 +72,18 @@ def test_links_of_the_readme_lead_somewhere():
         assert (ROOT / target).exists(), target
 
 
+def test_the_python_that_is_shown_runs(monkeypatch: pytest.MonkeyPatch):
+    (shown,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    monkeypatch.chdir(ROOT)
+    names: dict[str, object] = {}
+    exec(shown, names)
+    told = re.findall(r"^(\w+) = .*?  # (.*)$", shown, re.MULTILINE)
+    assert len(told) >= 3
+    for name, comment in told:
+        for attribute in re.findall(r"\.(\w+)", comment):
+            assert hasattr(names[name], attribute), (name, attribute)
+
+
 def test_ci_runs_the_command_that_the_readme_names():
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     command = "pip install -q -e '.[test,fast]' && pytest -q"

@@ -50,21 +50,21 @@ class RankPair(click.ParamType[tuple[str, str]]):
     type=click.Choice(["auto", "start", "end", "break", "time", "content"]),
     default="auto",
     show_default=True,
-    help="Which checks stand beside each other. auto: streams at the start, ring dumps at the break or end, or where "
-    "their numbers agree (content). time: seconds since the first check.",
+    help="Which checks to compare with each other. auto: streams at the start, ring dumps at the break or end, or "
+    "where their numbers agree (content). time: seconds since the first check.",
 )
 @click.option(
     "--workload",
     type=click.Choice(["auto", "deterministic", "live"]),
     default="auto",
     show_default=True,
-    help="Compare check by check (deterministic) or as distributions (live). auto: as the leading checks tell.",
+    help="Compare check by check (deterministic) or as distributions (live). auto: decided by the first checks.",
 )
 @click.option(
     "--checked-level",
     type=int,
     metavar="N",
-    help="Your word that both servers ran the busy check at level N: a quiet side is then balanced.",
+    help="Take it that both servers ran the busy check at level N: a quiet side is then balanced.",
 )
 @output_option
 @click.option("-v", "--verbose", is_flag=True, help="Show everything that differs.")
@@ -86,7 +86,7 @@ def command(
     max_expanded: str | None,
     max_nesting: int | None,
 ) -> int:
-    """Compare two runs: did the change help, where do they part?
+    """Compare two runs: did the change help, where do they diverge?
 
     A and B are logs, directories or archives of any kind that analyze reads; one of them may be - for stdin. Says
     whether B fixed or introduced a break, what the two ran with, the first check whose numbers differ (under the same

@@ -24,7 +24,7 @@ def command(name: str | None, form: str, output: str | None) -> int:
       memcheck explain freed-twice
       memcheck explain --format json
 
-    Exit codes: 0 told, 2 no such signature.
+    Exit codes: 0 shown, 2 no such signature.
     """
     from memcheck_cli.forensics.signatures import BY_ID
     from memcheck_cli.render import explain

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command("replay")
 @click.argument("paths", nargs=-1, metavar="PATH...")
 @click.option("--rules", metavar="RELEASE", help="Judge by this SGLang release, e.g. 0.5.12. Default: the log's own.")
-@click.option("--against", metavar="RELEASE", help="Also judge by this one and show where the two part.")
+@click.option("--against", metavar="RELEASE", help="Also judge by this one and show where the two differ.")
 @click.option("--without", "without_terms", multiple=True, metavar="TERM", help="What if TERM were not summed?")
 @click.option(
     "--with", "with_terms", multiple=True, metavar="TERM", help="What if TERM were summed (-TERM: subtracted)?"
@@ -55,13 +55,13 @@ def command(
 ) -> int:
     """Re-run the checker of any release on recorded numbers.
 
-    PATH is a server log or a recording (*.record.jsonl) of any kind that analyze reads; - is stdin. Of a log, every
-    record is judged again and the server's own word set beside it. Of a recording, the uncached sizes are recomputed
-    from the requests.
+    PATH is a server log or a recording (*.record.jsonl), plain or packed in any way that analyze reads; - is stdin. For
+    a log, every record is judged again and compared with the server's own verdict. For a recording, the uncached sizes
+    are recomputed from the requests and compared with the recorded ones.
 
-    --emit prints what the busy check would have printed. Analyzed again, it gives the same breaks, but for idle and
-    page reports, and for releases that print no total (before 0.5.11) or keep no ring at level 1 (before 0.5.13): what
-    is not told is said on stderr.
+    --emit prints what the busy check would have printed. When that is analyzed again, it gives the same breaks, except
+    for idle and page reports, and for releases that print no total (before 0.5.11) or keep no ring at level 1 (before
+    0.5.13). What the printed lines leave out is said on stderr.
 
     \b
     Examples:

@@ -15,6 +15,7 @@ from memcheck_cli.ledger.reading import SourceReading
 if TYPE_CHECKING:
     from memcheck_cli.forensics.asked import Missing
     from memcheck_cli.forensics.explanation import Explanation
+    from memcheck_cli.forensics.signatures.model import Hit
     from memcheck_cli.forensics.trends import Trends
 
 BALANCED, BROKEN, UNDECIDED = "balanced", "broken", "undecided"
@@ -58,6 +59,11 @@ class Analysis:
     def first_break(self) -> Break | None:
         """The first of the breaks."""
         return self.breaks[0] if self.breaks else None
+
+    @property
+    def signatures(self) -> list[Hit]:
+        """What the evidence points to, strongest first."""
+        return list(self.explanation.hits) if self.explanation is not None else []
 
     @property
     def exit_code(self) -> int:
