@@ -7,7 +7,6 @@ from typing import IO
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -30,10 +29,9 @@ from memcheck_cli.render.artifacts_words import (
     told_in_pages,
     unlike,
 )
-from memcheck_cli.render.console import console_for
+from memcheck_cli.render.console import console_for, heading, indented, left_out, verdict_line
 from memcheck_cli.render.safe import safe
 
-STYLES = {BROKEN: "bold red", BALANCED: "bold green"}
 SHOWN_BROKEN = 20
 SHOWN_CHECKED = 10
 SHOWN_UNCHECKED = 5
@@ -47,8 +45,7 @@ def print_bundle(bundle: Bundle, output: IO[str], verbose: bool = False) -> None
 
 
 def _print(console: Console, bundle: Bundle, verbose: bool) -> None:
-    head = Text(bundle.verdict.upper(), style=STYLES.get(bundle.verdict, "bold yellow"))
-    console.print(head.append(Text(f"  {safe(bundle.reason, 400)}.", style="default not bold")))
+    console.print(verdict_line(bundle.verdict, f"{safe(bundle.reason, 400)}."))
     broken = [test for test in bundle.tests if test.verdict == BROKEN]
     hidden = [test for test in broken if test.hidden_by_retry and not test.accepted]
     _table(console, "Hidden by a retry that passed", hidden, verbose, SHOWN_BROKEN)
@@ -63,11 +60,6 @@ def _print(console: Console, bundle: Bundle, verbose: bool) -> None:
     _table(console, "Checked, nothing broke", checked, verbose, SHOWN_CHECKED)
     _unchecked(console, bundle.tests, verbose)
     _sources(console, bundle)
-
-
-def _heading(console: Console, text: str) -> None:
-    console.print()
-    console.print(Text(text, style="bold"))
 
 
 def _table(console: Console, title: str, tests: Sequence[Test], verbose: bool, limit: int) -> None:
@@ -98,8 +90,7 @@ def _table(console: Console, title: str, tests: Sequence[Test], verbose: bool, l
             cells.append(test.verdict)
         table.add_row(*cells, test.ended or "-", green(test), _who(test))
     console.print(table)
-    if len(shown) < len(tests):
-        console.print(f"… and {len(tests) - len(shown)} more (-v shows them)")
+    left_out(console, len(tests) - len(shown))
 
 
 def _lines(cells: Iterable[str]) -> str:
@@ -120,55 +111,53 @@ def _who(test: Test) -> str:
 def _groups(console: Console, groups: Sequence[Group], verbose: bool) -> None:
     if not groups:
         return
-    _heading(console, "Ways to break")
+    heading(console, "Ways to break")
     shown = groups if verbose else groups[:SHOWN_GROUPS]
     for group in shown:
         style = "" if group.accepted else "red"
-        _indented(console, Text(group.fingerprint.id, style=style).append(f"  {group_counts(group)}", style="default"))
-        _indented(console, Text(safe(describe(group), 400)), 4)
+        indented(console, Text(group.fingerprint.id, style=style).append(f"  {group_counts(group)}", style="default"))
+        indented(console, safe(describe(group), 400), 4)
         if group.known is not None:
-            _indented(console, Text(safe(known_word(group.known, group.accepted), 400)), 4)
-    if len(shown) < len(groups):
-        console.print(f"… and {len(groups) - len(shown)} more (-v shows them)")
+            indented(console, safe(known_word(group.known, group.accepted), 400), 4)
+    left_out(console, len(groups) - len(shown))
     signature = next((group.fingerprint.signature for group in shown if group.fingerprint.signature), None)
     if signature is not None:
-        _indented(console, Text(f"What that points to: memcheck explain {signature}", style="dim"))
+        indented(console, Text(f"What that points to: memcheck explain {signature}", style="dim"))
 
 
 def _comparison(console: Console, bundle: Bundle) -> None:
     comparison = bundle.comparison
     if comparison is None:
         return
-    _heading(console, f"Beside {safe(comparison.name)}")
+    heading(console, f"Beside {safe(comparison.name)}")
     counts = ((comparison.new, "new"), (comparison.still, "still there"), (comparison.gone, "gone"))
-    _indented(console, Text(", ".join(f"{len(groups)} {word}" for groups, word in counts)))
+    indented(console, ", ".join(f"{len(groups)} {word}" for groups, word in counts))
     for group in comparison.new:
-        _indented(console, Text(f"new    {group.fingerprint.id}", style="red"))
+        indented(console, Text(f"new    {group.fingerprint.id}", style="red"))
     for group in comparison.still:
-        _indented(console, Text(f"still  {group.fingerprint.id}"))
+        indented(console, f"still  {group.fingerprint.id}")
     for before in comparison.gone:
         style = "green" if before.checked_again else ""
         told = Text(f"gone   {safe(before.fingerprint.id)}", style=style)
-        _indented(console, told.append(f"  {safe(before_word(before), 300)}", style="default"))
+        indented(console, told.append(f"  {safe(before_word(before), 300)}", style="default"))
 
 
 def _cases(console: Console, bundle: Bundle, verbose: bool) -> None:
     if not bundle.cases:
         return
-    _heading(console, f"Failing cases of JUnit files ({len(bundle.cases)} of {bundle.junit_cases})")
+    heading(console, f"Failing cases of JUnit files ({len(bundle.cases)} of {bundle.junit_cases})")
     explained = [case for case in bundle.cases if case.seen is not None]
     others = [case for case in bundle.cases if case.seen is None]
     for case in explained if verbose else explained[:SHOWN_BROKEN]:
-        _indented(console, Text(safe(_case_name(case), 300)))
+        indented(console, safe(_case_name(case), 300))
         assert case.seen is not None
         told = f"explained by {case.seen.fingerprint.id} ({safe(place_of(case.seen))}; {case.how})"
-        _indented(console, Text(told), 4)
-    if not verbose and len(explained) > SHOWN_BROKEN:
-        console.print(f"… and {len(explained) - SHOWN_BROKEN} more (-v shows them)")
+        indented(console, told, 4)
+    left_out(console, 0 if verbose else len(explained) - SHOWN_BROKEN)
     if others:
         names = [safe(_case_name(case), 120) for case in others[: None if verbose else 3]]
         more = "" if len(names) == len(others) else ", …"
-        _indented(console, Text(f"{counted(len(others), 'case')} that no break explains: {', '.join(names)}{more}"))
+        indented(console, f"{counted(len(others), 'case')} that no break explains: {', '.join(names)}{more}")
 
 
 def _case_name(case: Case) -> str:
@@ -178,25 +167,23 @@ def _case_name(case: Case) -> str:
 def _undecided(console: Console, tests: Sequence[Test], verbose: bool) -> None:
     if not tests:
         return
-    _heading(console, "Undecided")
+    heading(console, "Undecided")
     for test in tests if verbose else tests[:SHOWN_BROKEN]:
-        _indented(console, Text(_line(test)))
-        _indented(console, Text(safe(test.reason or "", 400)), 4)
-    if not verbose and len(tests) > SHOWN_BROKEN:
-        console.print(f"… and {len(tests) - SHOWN_BROKEN} more (-v shows them)")
+        indented(console, _line(test))
+        indented(console, safe(test.reason or "", 400), 4)
+    left_out(console, 0 if verbose else len(tests) - SHOWN_BROKEN)
 
 
 def _unchecked(console: Console, tests: Sequence[Test], verbose: bool) -> None:
     reasons = counted_reasons(tests)
     if not reasons:
         return
-    _heading(console, f"Unchecked: {counted(sum(map(len, reasons.values())), 'test')}")
+    heading(console, f"Unchecked: {counted(sum(map(len, reasons.values())), 'test')}")
     for reason, those in reasons.items():
-        _indented(console, Text(f"{len(those)}: {safe(reason, 400)}"))
+        indented(console, f"{len(those)}: {safe(reason, 400)}")
         for test in those if verbose else those[:SHOWN_UNCHECKED]:
-            _indented(console, Text(_line(test)), 4)
-        if not verbose and len(those) > SHOWN_UNCHECKED:
-            _indented(console, Text(f"… and {len(those) - SHOWN_UNCHECKED} more (-v shows them)"), 4)
+            indented(console, _line(test), 4)
+        left_out(console, 0 if verbose else len(those) - SHOWN_UNCHECKED, columns=4)
 
 
 def _line(test: Test) -> str:
@@ -224,7 +211,3 @@ def _sources(console: Console, bundle: Bundle) -> None:
     rejected = sum(source.rejected for source in bundle.sources if source.repeats is None)
     if rejected:
         console.print(f"{counted(rejected, 'line')} with the checker's tag cannot be read whole.")
-
-
-def _indented(console: Console, text: Text, columns: int = 2) -> None:
-    console.print(Padding(text, (0, 0, 0, columns)))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from itertools import groupby
 from typing import IO, TYPE_CHECKING
 
 from memcheck_cli.audit.model import Audit, AuditedClass, Reason, Setting, Speculative
 from memcheck_cli.audit.requirement import Requirement
 from memcheck_cli.counting import counted
+from memcheck_cli.render.paragraphs import hanging
 from memcheck_cli.render.safe import safe
 
 if TYPE_CHECKING:
@@ -151,7 +151,9 @@ def _explain(console: Console, entry: AuditedClass) -> None:
     console.print(Text(safe(entry.name), style="bold").append(f"  {verdict}", style=STYLES[entry.verdict]))
     _hang(console, "  file         ", _place(entry.file, entry.line))
     if entry.launch_file is not None:
-        _hang(console, "  server       ", f"started at {_place(entry.launch_file, entry.launch_line)}")
+        hanging(
+            console, "  server       ", f"started at {_place(entry.launch_file, entry.launch_line)}", cut_words=False
+        )
     elif entry.starts_server:
         _hang(console, "  server       ", "started by a known fixture")
     if not entry.is_test:
@@ -194,17 +196,7 @@ def _all_settings(settings: Speculative) -> str:
 
 
 def _hang(console: Console, head: str, text: str, indent: int | None = None) -> None:
-    """A paragraph whose further lines are indented to its first one's text, or by `indent` columns."""
-    lines = textwrap.wrap(
-        text,
-        max(console.width, 40),
-        initial_indent=head,
-        subsequent_indent=" " * (len(head) if indent is None else indent),
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
-    for line in lines or [head]:
-        console.print(line, soft_wrap=True)
+    hanging(console, head, text, indent, cut_words=False)
 
 
 def write_markdown(audit: Audit, required: Requirement | None, output: IO[str]) -> None:

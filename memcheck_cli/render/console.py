@@ -8,8 +8,22 @@ from contextlib import contextmanager
 from typing import IO
 
 from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from memcheck_cli.counting import counted
 
 WIDTH = 80
+STYLES = {
+    "broken": "bold red",
+    "introduced": "bold red",
+    "both-broken": "bold red",
+    "balanced": "bold green",
+    "both-balanced": "bold green",
+    "fixed": "bold green",
+}
+"""Of verdicts; any other one is yellow."""
+
 _PLAIN = str.maketrans({"…": "...", "─": "-", "━": "-", "│": "|", "·": "."})
 
 
@@ -41,3 +55,26 @@ def console_for(output: IO[str]) -> Iterator[Console]:
     yield console
     for line in buffer.getvalue().removesuffix("\n").split("\n"):
         output.write(showable(line.rstrip(), getattr(output, "encoding", None)) + "\n")
+
+
+def verdict_line(verdict: str, said: str, style: str = "default not bold") -> Text:
+    """The first line of an answer. said: already safe."""
+    return Text(verdict.upper(), style=STYLES.get(verdict, "bold yellow")).append(Text(f"  {said}", style=style))
+
+
+def heading(console: Console, text: str) -> None:
+    """A blank line, and the text in bold."""
+    console.print()
+    console.print(Text(text, style="bold"))
+
+
+def indented(console: Console, text: Text | str, columns: int = 2, style: str = "") -> None:
+    """A paragraph all of whose lines are indented."""
+    console.print(Padding(Text(text, style=style) if isinstance(text, str) else text, (0, 0, 0, columns)))
+
+
+def left_out(console: Console, number: int, noun: str = "", columns: int = 0) -> None:
+    """How many things of a list are not shown, where any are not."""
+    if number > 0:
+        told = counted(number, f"more {noun}") if noun else f"{number} more"
+        indented(console, f"… and {told} (-v shows them)", columns)

@@ -17,11 +17,10 @@ from memcheck_cli.compare.workload import DETERMINISTIC
 from memcheck_cli.counting import counted
 from memcheck_cli.forensics.breaks import unit_of
 from memcheck_cli.render import diff_words as words
-from memcheck_cli.render.console import console_for
+from memcheck_cli.render.console import console_for, heading, indented, left_out, verdict_line
 from memcheck_cli.render.diff_picture import LABEL, picture_lines
 from memcheck_cli.render.safe import safe
 
-STYLES = {"both-balanced": "bold green", "fixed": "bold green", "introduced": "bold red", "both-broken": "bold red"}
 LINE_STYLES = {"a": "cyan", "b": "magenta", "apart": "", "off": "red", "mark": "bold red"}
 SHOWN = 5
 
@@ -29,9 +28,7 @@ SHOWN = 5
 def print_comparison(comparison: Comparison, output: IO[str], verbose: bool = False) -> None:
     """Print the whole answer."""
     with console_for(output) as console:
-        head = Text(comparison.outcome.upper(), style=STYLES.get(comparison.outcome, "bold yellow"))
-        said = words.headline(comparison)
-        console.print(head.append(Text(f"  {safe(said, 600)}.", style="default not bold")))
+        console.print(verdict_line(comparison.outcome, f"{safe(words.headline(comparison), 600)}."))
         for letter, side, style in (("A", comparison.a, "cyan"), ("B", comparison.b, "magenta")):
             console.print(Text(f"{letter}  {safe(side.name)}", style=style))
         _sheet(console, words.sides_sheet(comparison))
@@ -42,12 +39,7 @@ def print_comparison(comparison: Comparison, output: IO[str], verbose: bool = Fa
 
 def _say(console: Console, sentences: Iterable[str], by: int = 2) -> None:
     for sentence in sentences:
-        console.print(Padding(Text(safe(sentence, 800)), (0, 0, 0, by)))
-
-
-def _title(console: Console, title: str) -> None:
-    console.print()
-    console.print(Text(title, style="bold"))
+        indented(console, safe(sentence, 800), by)
 
 
 def _sheet(console: Console, sheet: words.Sheet, limit: int | None = None) -> None:
@@ -62,8 +54,7 @@ def _sheet(console: Console, sheet: words.Sheet, limit: int | None = None) -> No
     for row in shown:
         table.add_row(*(Text(safe(cell, 300)) for cell in row))
     console.print(Padding(table, (0, 0, 0, 2)))
-    if len(shown) < len(sheet.rows):
-        console.print(f"  … and {len(sheet.rows) - len(shown)} more (-v shows them)")
+    left_out(console, len(sheet.rows) - len(shown), columns=2)
 
 
 def _is_number(cell: str) -> bool:
@@ -73,7 +64,7 @@ def _is_number(cell: str) -> bool:
 def _setting(console: Console, comparison: Comparison, verbose: bool) -> None:
     setting = comparison.setting
     sheet = words.setting_sheet(setting)
-    _title(console, "Setting")
+    heading(console, "Setting")
     if not sheet.rows:
         _say(console, ["Nothing that both sides tell differs."])
     _sheet(console, sheet, None if verbose else 20)
@@ -82,8 +73,7 @@ def _setting(console: Console, comparison: Comparison, verbose: bool) -> None:
         _say(console, ["Not comparable:"])
         shown = setting.not_comparable if verbose else setting.not_comparable[:SHOWN]
         _say(console, [f"- {reason}." for reason in shown], 4)
-        if len(shown) < len(setting.not_comparable):
-            _say(console, [f"… and {len(setting.not_comparable) - len(shown)} more (-v shows them)"], 4)
+        left_out(console, len(setting.not_comparable) - len(shown), columns=4)
 
 
 def _streams(console: Console, comparison: Comparison, encoding: str | None, verbose: bool) -> None:
@@ -91,12 +81,12 @@ def _streams(console: Console, comparison: Comparison, encoding: str | None, ver
     said = words.matching_sentences(comparison)
     if main is None:
         if said:
-            _title(console, "Streams")
+            heading(console, "Streams")
             _say(console, said)
         return
     head, reason = words.workload_words(main)
     rank = "" if len(comparison.compared) == 1 else f" ({safe(words.stream_words(main))})"
-    _title(console, f"{head}{rank}")
+    heading(console, f"{head}{rank}")
     _say(console, [f"{words.capital(reason)}.", *said])
     if main.workload.compared:
         _say(console, [words.alignment_words(main)])
@@ -108,7 +98,7 @@ def _streams(console: Console, comparison: Comparison, encoding: str | None, ver
     if not comparison.same:
         _picture(console, comparison, encoding)
     if main.distributions:
-        _title(console, "Distributions")
+        heading(console, "Distributions")
         _sheet(console, words.distribution_sheet(main.distributions))
         _say(console, [words.distribution_words(main), *words.drift_sentences(main.distributions)])
     others = [one for one in comparison.compared if one is not main]
@@ -144,7 +134,7 @@ def _others(console: Console, comparison: Comparison, verbose: bool) -> None:
             said = f"clear differences in {', '.join(higher)}" if higher else "no clear difference"
             said = said if one.workload.compared else "no check stands on both sides"
         rows.append((words.stream_words(one), one.workload.kind, str(one.workload.compared), said))
-    _title(console, "Other streams")
+    heading(console, "Other streams")
     _sheet(console, words.Sheet(("rank", "workload", "checks", ""), rows), None if verbose else SHOWN)
 
 
@@ -152,8 +142,8 @@ def _breaks(console: Console, comparison: Comparison, verbose: bool) -> None:
     breaks = comparison.breaks
     if breaks is not None and not comparison.same:
         said = words.relation_words(breaks)
-        _title(console, f"First breaks: {said}")
+        heading(console, f"First breaks: {said}")
         _sheet(console, words.breaks_sheet(breaks))
     if len(comparison.series) > 1:
-        _title(console, "Series that break")
+        heading(console, "Series that break")
         _sheet(console, words.series_sheet(comparison), None if verbose else SHOWN)

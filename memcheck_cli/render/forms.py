@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from memcheck_cli.log.records import (
     Torn,
     Unnumbered,
 )
+from memcheck_cli.render.paragraphs import hanging
 from memcheck_cli.render.safe import safe
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def print_list(forms: Sequence[Dialect], output: IO[str]) -> None:
                 console.print(f"      {safe(form_document(form)['text'], console.width - 6)}", soft_wrap=True)
         console.print("Further names in pool texts", style="bold")
         for name in NAMES:
-            _hang(console, "  ", f"{name.name} ({name.releases}): {name.meaning}", 6)
+            hanging(console, "  ", f"{name.name} ({name.releases}): {name.meaning}", 6)
         console.print("`memcheck forms NAME` shows one form; `memcheck forms TEXT` says how a line is read.")
 
 
@@ -198,18 +198,18 @@ def print_form(form: Dialect, output: IO[str]) -> None:
     document = form_document(form)
     with console_for(output) as console:
         console.print(f"{form.id}  {KINDS[form.kind]}", style="bold")
-        _hang(console, "  releases  ", form.releases)
-        _hang(console, "  text      ", document["text"] or "(empty)")
+        hanging(console, "  releases  ", form.releases)
+        hanging(console, "  text      ", document["text"] or "(empty)")
         if document["behind"]:
-            _hang(console, "  behind    ", ", ".join(document["behind"]))
+            hanging(console, "  behind    ", ", ".join(document["behind"]))
         if form.pool:
-            _hang(console, "  pool      ", form.pool)
+            hanging(console, "  pool      ", form.pool)
         renamed = {printed: term for printed, term in document["terms"].items() if printed != term}
         for printed, term in renamed.items():
-            _hang(console, "  read as   ", f"{printed} is {term}")
+            hanging(console, "  read as   ", f"{printed} is {term}")
         _print_meaning(console, form.equation, form.notes, form.marks)
         for sample in form.samples:
-            _hang(console, "  sample    ", safe(sample, 2000))
+            hanging(console, "  sample    ", safe(sample, 2000))
 
 
 def print_reading(document: Mapping[str, Any], output: IO[str]) -> None:
@@ -233,7 +233,7 @@ def _print_entry(console: Console, entry: Mapping[str, Any], several: bool, expl
     place = f"line {entry['line']}: " if several else ""
     if entry["kind"] == "torn":
         console.print(f"{place}Torn: it bears the checker's tag and cannot be read whole.", style="bold")
-        _hang(console, "  why       ", safe(entry["reason"]))
+        hanging(console, "  why       ", safe(entry["reason"]))
         return
     if entry["form"] is None:
         known = f"; it is read as context: {entry['context']}" if entry["context"] else ""
@@ -241,15 +241,15 @@ def _print_entry(console: Console, entry: Mapping[str, Any], several: bool, expl
         return
     console.print(f"{place}{entry['form']}  {KINDS[entry['kind']]}", style="bold")
     if explain:
-        _hang(console, "  releases  ", entry["releases"])
+        hanging(console, "  releases  ", entry["releases"])
     said_by = [entry["process"], entry["rank"] if entry["rank"] != "-" else None, entry["time"]]
     if any(said_by):
-        _hang(console, "  from      ", ", ".join(safe(part) for part in said_by if part))
+        hanging(console, "  from      ", ", ".join(safe(part) for part in said_by if part))
     for pool in entry["pools"]:
         _print_pool(console, pool)
     for name, value in entry["values"].items():
         if value is not None and value != []:
-            _hang(console, f"  {safe(name, 40):<9} ", safe(str(value)))
+            hanging(console, f"  {safe(name, 40):<9} ", safe(str(value)))
     marks = {mark for pool in entry["pools"] for mark in pool["marks"]}
     _print_meaning(console, entry["equation"] if explain else None, entry["notes"] if explain else None, marks)
 
@@ -265,7 +265,7 @@ def _print_pool(console: Console, pool: Mapping[str, Any]) -> None:
         console.print("    no total is printed: the assertion behind it or the start-up banner has it")
     for name, value in pool["extra_terms"].items():
         meaning = f"  ({_MEANINGS[name]})" if name in _MEANINGS else "  (no SGLang release prints this name)"
-        _hang(console, "    also ", f"{safe(name, 40)}={safe(str(value))}{meaning}")
+        hanging(console, "    also ", f"{safe(name, 40)}={safe(str(value))}{meaning}")
 
 
 def _conclusion(pool: Mapping[str, Any]) -> str:
@@ -281,22 +281,8 @@ def _conclusion(pool: Mapping[str, Any]) -> str:
 
 def _print_meaning(console: Console, equation: str | None, notes: str | None, marks: Iterable[str]) -> None:
     if equation:
-        _hang(console, "  equation  ", equation)
+        hanging(console, "  equation  ", equation)
     for mark in sorted(marks):
-        _hang(console, "  mark      ", MARKS[mark])
+        hanging(console, "  mark      ", MARKS[mark])
     if notes:
-        _hang(console, "  note      ", notes)
-
-
-def _hang(console: Console, head: str, text: str, indent: int | None = None) -> None:
-    """A paragraph whose further lines are indented to its first one's text, or by `indent` columns."""
-    lines = textwrap.wrap(
-        text,
-        max(console.width, 40),
-        initial_indent=head,
-        subsequent_indent=" " * (len(head) if indent is None else indent),
-        break_on_hyphens=False,
-        replace_whitespace=False,
-    )
-    for line in lines or [head]:
-        console.print(line, soft_wrap=True)
+        hanging(console, "  note      ", notes)

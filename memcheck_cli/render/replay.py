@@ -6,21 +6,19 @@ from collections.abc import Collection
 from typing import IO
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.text import Text
 
 from memcheck_cli.checker.invariant import Verdict
 from memcheck_cli.counting import counted
-from memcheck_cli.render.console import console_for
+from memcheck_cli.render.console import console_for, indented, left_out, verdict_line
 from memcheck_cli.render.replay_json import plain_breaks, rules_of, word
 from memcheck_cli.render.safe import safe
 from memcheck_cli.replaying.changes import WhatIf
 from memcheck_cli.replaying.judgements import LogReplay
 from memcheck_cli.replaying.parting import LogPlace
 from memcheck_cli.replaying.recordings import Difference, Place, RecordingReplay
-from memcheck_cli.replaying.run import BALANCED, BROKEN, Options, Replay
+from memcheck_cli.replaying.run import Options, Replay
 
-STYLES = {BROKEN: "bold red", BALANCED: "bold green"}
 SHOWN = 5
 SHOWN_SOURCES = 20
 
@@ -31,13 +29,11 @@ Stop = tuple[Place, str] | tuple[LogPlace, str] | None
 def print_replay(replay: Replay, options: Options, output: IO[str], verbose: bool = False) -> None:
     """Print the whole answer."""
     with console_for(output) as console:
-        head = Text(replay.verdict.upper(), style=STYLES.get(replay.verdict, "bold yellow"))
-        console.print(head.append(Text(f"  {_headline(replay, options)}", style="default not bold")))
+        console.print(verdict_line(replay.verdict, _headline(replay, options)))
         shown = replay.results if verbose else replay.results[:SHOWN_SOURCES]
         for result in shown:
             _print_result(console, result, options, verbose)
-        if len(shown) < len(replay.results):
-            console.print(f"… and {counted(len(replay.results) - len(shown), 'more source')} (-v shows them)")
+        left_out(console, len(replay.results) - len(shown), "source")
 
 
 def _headline(replay: Replay, options: Options) -> str:
@@ -60,10 +56,6 @@ def _breaking(number: int) -> str:
     return counted(number, "record breaks", "records break") if number else "no record breaks"
 
 
-def _indent(console: Console, text: str, by: int = 2, style: str = "") -> None:
-    console.print(Padding(Text(text, style=style), (0, 0, 0, by)))
-
-
 def _print_result(console: Console, result: LogReplay | RecordingReplay, options: Options, verbose: bool) -> None:
     console.print()
     what = counted(result.records, "check" if isinstance(result, RecordingReplay) else "record")
@@ -71,37 +63,36 @@ def _print_result(console: Console, result: LogReplay | RecordingReplay, options
     told = "" if options.rules else " (the newest that fits)" if isinstance(result, LogReplay) else " (as recorded)"
     console.print(Text(safe(result.name), style="bold"))
     if result.error is not None:
-        _indent(console, f"reading ended early: {safe(result.error, 300)}", style="yellow")
+        indented(console, f"reading ended early: {safe(result.error, 300)}", style="yellow")
     if result.records:
-        _indent(console, f"{what} by the rules of {safe(rules)}{told}")
-        _indent(
+        indented(console, f"{what} by the rules of {safe(rules)}{told}")
+        indented(
             console,
             f"agree {result.agree}, disagree {result.disagreements}, unknown {result.unknown}: "
             + ("the server's word beside ours" if isinstance(result, LogReplay) else "the recorded sizes beside ours"),
         )
     else:
-        _indent(console, what)
+        indented(console, what)
     for reason, number in list(result.unknown_reasons.items())[: None if verbose else SHOWN]:
-        _indent(console, f"unknown {number}: {safe(reason, 300)}", 4)
+        indented(console, f"unknown {number}: {safe(reason, 300)}", 4)
     if isinstance(result, LogReplay):
         if result.unsummed:
             reports = counted(result.unsummed, "report")
-            _indent(console, f"{reports} of the server without sums (page check, bare assertion): see analyze", 4)
+            indented(console, f"{reports} of the server without sums (page check, bare assertion): see analyze", 4)
         _print_first_log_break(console, result)
         lines = [(f"line {one.place.line}, {_log_place(one.place)}", reason) for one, reason in result.disagree]
     else:
         if result.assumed:
             names = ", ".join(sorted(result.assumed))
-            _indent(console, f"not recorded, taken as absent: {names}", 4)
+            indented(console, f"not recorded, taken as absent: {names}", 4)
         _print_first_recorded_break(console, result)
         lines = [(f"line {one.place.line}, check {one.place.iteration}", one.reason) for one in result.disagree]
     if lines:
-        _indent(console, "Disagreements", style="bold")
+        indented(console, "Disagreements", style="bold")
         shown = lines if verbose else lines[:SHOWN]
         for place, reason in shown:
-            _indent(console, f"{place}: {safe(reason, 400)}", 4)
-        if result.disagreements > len(shown):
-            _indent(console, f"… and {result.disagreements - len(shown)} more (-v shows them)", 4)
+            indented(console, f"{place}: {safe(reason, 400)}", 4)
+        left_out(console, result.disagreements - len(shown), columns=4)
     if result.records:
         _print_against(console, result, rules)
     for question in result.what_if:
@@ -127,7 +118,7 @@ def _print_first_log_break(console: Console, result: LogReplay) -> None:
         return
     place = f"{_log_place(first.place)}, line {first.place.line}"
     said = f"First break: {place}: {_off(first.ours, first.pool.total)}; the server: {first.server}."
-    _indent(console, said, style="red")
+    indented(console, said, style="red")
 
 
 def _print_first_recorded_break(console: Console, result: RecordingReplay) -> None:
@@ -137,24 +128,24 @@ def _print_first_recorded_break(console: Console, result: RecordingReplay) -> No
         said = (
             f"These rules: the check {may} at check {place.iteration} (line {place.line}) with {dead.what}: {dead.why}."
         )
-        _indent(console, safe(said, 400), style="yellow")
+        indented(console, safe(said, 400), style="yellow")
     if result.first_break is None:
         return
     at, verdict, _, total = result.first_break
     said = f"First break: pool {at.pool}, check {at.iteration}, line {at.line}: {_off(verdict, total)}."
-    _indent(console, safe(said, 400), style="red")
+    indented(console, safe(said, 400), style="red")
 
 
 def _print_against(console: Console, result: LogReplay | RecordingReplay, rules: str) -> None:
     other = result.against
     if other is None:
         return
-    _indent(console, _stops(other.stops_ours, safe(rules), other.stops, safe(other.rules), other.untold))
+    indented(console, _stops(other.stops_ours, safe(rules), other.stops, safe(other.rules), other.untold))
     for untold, number in other.untold.items():
         checks = counted(number, "check" if isinstance(result, RecordingReplay) else "record")
-        _indent(console, f"What {safe(untold)} makes of {checks} cannot be told.", 4)
+        indented(console, f"What {safe(untold)} makes of {checks} cannot be told.", 4)
     if other.first is None:
-        _indent(
+        indented(
             console, "Where both can be told, they part nowhere." if other.untold else "The two rules part nowhere.", 4
         )
         return
@@ -165,7 +156,7 @@ def _print_against(console: Console, result: LogReplay | RecordingReplay, rules:
     else:
         at, mine, against = other.first
         said = f"line {at.line}, {_log_place(at)}: {rules}: {mine}; {other.rules}: {against}"
-    _indent(console, safe(f"They part on {many}, first at {said}.", 500), 4)
+    indented(console, safe(f"They part on {many}, first at {said}.", 500), 4)
 
 
 def _stops(ours: Stop, rules: str, theirs: Stop, others: str, untold: Collection[str]) -> str:
@@ -199,7 +190,7 @@ def _print_what_if(console: Console, question: WhatIf) -> None:
     label = safe(question.label, 200)
     if not question.met:
         what = "is of that pool" if all(change.kind == "total" for change in question.changes) else "has that term"
-        _indent(console, f"What if {label}: no record {what}, so nothing changes.")
+        indented(console, f"What if {label}: no record {what}, so nothing changes.")
         return
     if question.first is None:
         said = f"What if {label}: nothing breaks"
@@ -214,4 +205,4 @@ def _print_what_if(console: Console, question: WhatIf) -> None:
         said += f"; {cured}: {'explains every break' if question.explains else 'does not explain every break'}"
     elif question.breaks:
         said += f"; {_breaking(question.new)} only then"
-    _indent(console, said + ".")
+    indented(console, said + ".")

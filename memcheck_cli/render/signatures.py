@@ -11,6 +11,7 @@ from rich.text import Text
 
 from memcheck_cli.counting import counted
 from memcheck_cli.forensics.growth import SINGLE, spelled
+from memcheck_cli.render.console import heading
 from memcheck_cli.render.safe import safe
 
 if TYPE_CHECKING:
@@ -78,18 +79,18 @@ def print_explanation(console: Console, analysis: Analysis, verbose: bool) -> No
         title = "What it points to"
         if number or (len(explanation.evidence) > 1 and verbose):
             title += f": {evidence.found.pool or 'pages'}, line {evidence.line}"
-        _head(console, title)
+        heading(console, title)
         _print_hits(console, explanation.of_event(event), evidence, verbose)
         _print_around(console, evidence, verbose)
     loose = [hit for hit in explanation.hits if hit.event is None]
     if loose:
-        _head(console, "What it points to")
+        heading(console, "What it points to")
         for hit in loose if verbose else loose[:2]:
             _print_hit(console, hit, verbose, None)
     if explanation.left_out:
         console.print(counted(explanation.left_out, "more event was not looked at.", "more events were not looked at."))
     if explanation.advice:
-        _head(console, "What to do now")
+        heading(console, "What to do now")
         for one in explanation.advice:
             lines = f"line {one.lines[0]}" if len(one.lines) == 1 else f"lines {spelled(one.lines)}"
             _hang(console, f"  {_TOPICS[one.topic]}: ", f"{safe(one.text, 900)} ({lines}).", 4)
@@ -154,7 +155,7 @@ def _print_around(console: Console, evidence: Evidence, verbose: bool) -> None:
     around = evidence.surroundings
     if not around.known or (evidence.found.check == "pages" and not around.troubles and not verbose):
         return
-    _head(console, "Around it")
+    heading(console, "Around it")
     if around.dump_line is not None:
         text = (
             f"The dump begins on line {around.dump_line}, and its times are those of the dump: nothing can be placed "
@@ -218,11 +219,6 @@ def _batch(batch: Batch, verbose: bool) -> str:
 
 def _quoted(text: str, verbose: bool, limit: int = QUOTED) -> str:
     return safe(text.strip(), 400 if verbose else limit)
-
-
-def _head(console: Console, title: str) -> None:
-    console.print()
-    console.print(Text(title, style="bold"))
 
 
 def _hang(console: Console, first: str, text: str, indent: int, bold: int = 0) -> None:

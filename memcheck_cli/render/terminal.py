@@ -12,17 +12,16 @@ from rich.table import Table
 from rich.text import Text
 
 from memcheck_cli.counting import counted
-from memcheck_cli.forensics.analysis import BALANCED, BROKEN, Analysis
+from memcheck_cli.forensics.analysis import BALANCED, Analysis
 from memcheck_cli.forensics.breaks import Break, Item, unit_of
 from memcheck_cli.log.records import TERMS
-from memcheck_cli.render.console import console_for
+from memcheck_cli.render.console import console_for, heading, indented, left_out, verdict_line
 from memcheck_cli.render.safe import safe
 from memcheck_cli.render.signatures import moved_sentences, print_explanation, told_already
 
 if TYPE_CHECKING:
     from memcheck_cli.ledger import Row
 
-STYLES = {BROKEN: "bold red", BALANCED: "bold green"}
 SHOWN_BREAKS = 3
 SHOWN_ITEMS = 5
 SHOWN_STREAMS = 16
@@ -36,9 +35,8 @@ def print_analysis(analysis: Analysis, output: IO[str], verbose: bool = False) -
 
 
 def _print(console: Console, analysis: Analysis, verbose: bool) -> None:
-    head = Text(analysis.verdict.upper(), style=STYLES.get(analysis.verdict, "bold yellow"))
     if analysis.first_break is None:
-        console.print(head.append(Text(f"  {safe(analysis.reason, 400)}.", style="default not bold")))
+        console.print(verdict_line(analysis.verdict, f"{safe(analysis.reason, 400)}."))
         _print_checked(console, analysis)
     shown = analysis.breaks if verbose else analysis.breaks[:SHOWN_BREAKS]
     by_event: dict[int, list[Break]] = {}
@@ -46,12 +44,11 @@ def _print(console: Console, analysis: Analysis, verbose: bool) -> None:
         by_event.setdefault(found.event, []).append(found)
     for number, found in enumerate(shown):
         if number == 0:
-            console.print(head.append(Text(f"  {_where(found)}", style="default bold")))
+            console.print(verdict_line(analysis.verdict, _where(found), "default bold"))
         else:
-            console.print()
-            console.print(Text(f"ALSO  {_where(found)}", style="bold"))
+            heading(console, f"ALSO  {_where(found)}")
         for sentence in _sentences(found, analysis, by_event):
-            console.print(Padding(Text(sentence), (0, 0, 0, 2)))
+            indented(console, sentence)
         if number == 0 or verbose:
             console.print(Padding(_balance_sheet(found), (0, 0, 0, 2)))
     if len(shown) < len(analysis.breaks):
@@ -262,26 +259,18 @@ def _print_streams(console: Console, analysis: Analysis, verbose: bool) -> None:
             table.add_row(*cells, safe(pool), str(count), str(breaks), style="red" if breaks else "")
     console.print()
     console.print(table)
-    if len(shown) < len(analysis.streams):
-        console.print(f"… and {counted(len(analysis.streams) - len(shown), 'more stream')} (-v shows them)")
+    left_out(console, len(analysis.streams) - len(shown), "stream")
 
 
 def _print_items(console: Console, title: str, items: Sequence[Item], verbose: bool) -> None:
     if not items:
         return
-    console.print()
-    console.print(Text(title, style="bold"))
+    heading(console, title)
     shown = items if verbose else items[:SHOWN_ITEMS]
     for item in shown:
         place = [] if item.rank in (None, "-") else [safe(item.rank or "")]
         place += [safe(item.pool)] if item.pool else []
         place += [f"line {item.line}"] if item.line is not None else []
         kind = f"{item.kind}: " if item.kind else ""
-        console.print(
-            Padding(
-                Text(f"{kind}{safe(item.reason, 400)} ({', '.join(place)})" if place else safe(item.reason, 400)),
-                (0, 0, 0, 2),
-            )
-        )
-    if len(shown) < len(items):
-        console.print(f"  … and {len(items) - len(shown)} more (-v shows them)")
+        indented(console, f"{kind}{safe(item.reason, 400)} ({', '.join(place)})" if place else safe(item.reason, 400))
+    left_out(console, len(items) - len(shown), columns=2)
