@@ -10,8 +10,8 @@ from typing import IO, TYPE_CHECKING, cast
 import click
 
 from memcheck_cli.cli.inputs import found_in, limits_of
-from memcheck_cli.cli.options import input_options, output_option, refuse_unwritable, scope_options, writable_file
-from memcheck_cli.cli.telling import tell
+from memcheck_cli.cli.options import file_option, input_options, output_option, refuse_unwritable, scope_options
+from memcheck_cli.cli.telling import tell, tell_troubles
 from memcheck_cli.cli.writing import answer_to, keep_apart, write_json
 
 if TYPE_CHECKING:
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 ACCEPTED_DAYS = 90
 """How long an entry of --write-known holds where --expires says nothing."""
 
-TOLD = 20
-"""How many unreadable sources are named on stderr."""
-
 
 @click.command("artifacts")
 @click.argument("paths", nargs=-1, metavar="PATH...")
@@ -38,22 +35,8 @@ TOLD = 20
     default="terminal",
     show_default=True,
 )
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(dir_okay=False, writable=True),
-    callback=writable_file,
-    metavar="FILE",
-    help="Also write JSON to FILE.",
-)
-@click.option(
-    "--junit",
-    "junit_file",
-    type=click.Path(dir_okay=False, writable=True),
-    callback=writable_file,
-    metavar="FILE",
-    help="Also write JUnit XML.",
-)
+@file_option("--json", "json_file", help="Also write JSON to FILE.")
+@file_option("--junit", "junit_file", help="Also write JUnit XML.")
 @click.option(
     "--github/--no-github",
     default=None,
@@ -218,13 +201,8 @@ def _audited(paths: tuple[str, ...]) -> Audited:
 
 
 def _tell_unreadable(bundle: Bundle) -> None:
-    from memcheck_cli.render.safe import safe
-
-    troubled = [source for source in bundle.sources if source.error is not None]
-    for source in troubled[:TOLD]:
-        tell(f"{safe(source.name)}: {safe(source.error or '')}")
-    if len(troubled) > TOLD:
-        tell(f"and {len(troubled) - TOLD} more that could not be read")
+    troubles = [(source.name, source.error) for source in bundle.sources if source.error is not None]
+    tell_troubles(troubles, "could not be read")
 
 
 def _answer(bundle: Bundle, form: str, output: str | None, verbose: bool, on_github: bool) -> None:

@@ -7,16 +7,13 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from memcheck_cli.cli.options import output_option
-from memcheck_cli.cli.telling import tell
+from memcheck_cli.cli.telling import tell_troubles
 from memcheck_cli.cli.writing import answer_to, keep_apart, write_json
 from memcheck_cli.counting import counted
 
 if TYPE_CHECKING:
     from memcheck_cli.audit.model import Audit
     from memcheck_cli.audit.requirement import Requirement
-
-TOLD = 20
-"""How many skipped files are named on stderr."""
 
 
 @click.command("audit")
@@ -60,7 +57,6 @@ def command(
     from memcheck_cli.audit import audit
     from memcheck_cli.audit.requirement import require
     from memcheck_cli.errors import UsageError
-    from memcheck_cli.render.safe import safe
 
     if every and require_level is None:
         raise UsageError("--every goes with --require-level")
@@ -68,10 +64,7 @@ def command(
     answer = audit(paths, name=name, release=release)
     if name is not None and not answer.classes:
         raise UsageError(_no_such_class(name, answer))
-    for skipped in answer.skipped[:TOLD]:
-        tell(f"{safe(skipped.file)}: {safe(skipped.reason)}")
-    if len(answer.skipped) > TOLD:
-        tell(f"and {len(answer.skipped) - TOLD} more that were not read")
+    tell_troubles([(skipped.file, skipped.reason) for skipped in answer.skipped], "were not read")
     required = None if require_level is None else require(answer, require_level, every=every)
     with answer_to(output) as file:
         _write(answer, required, form, name is not None, file)

@@ -76,16 +76,16 @@ def refuse_unwritable(path: str) -> None:
         raise click.BadParameter(f"'{click.format_filename(path)}' cannot be written to")
 
 
+def file_option(*names: str, help: str) -> Callable[[Function], Function]:
+    """A file that is written at the end, and looked at before anything is read."""
+    return click.option(
+        *names, type=click.Path(dir_okay=False, writable=True), callback=writable_file, metavar="FILE", help=help
+    )
+
+
 def output_option(function: Function) -> Function:
     """Where the answer goes."""
-    return click.option(
-        "-o",
-        "--output",
-        type=click.Path(dir_okay=False, writable=True),
-        callback=writable_file,
-        metavar="FILE",
-        help="Write the answer to FILE.",
-    )(function)
+    return file_option("-o", "--output", help="Write the answer to FILE.")(function)
 
 
 def input_options(function: Function) -> Function:

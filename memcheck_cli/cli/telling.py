@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
 import click
 
-from memcheck_cli.render.safe import escaped
+from memcheck_cli.render.safe import escaped, safe
+
+TOLD = 20
+"""Troubles of one kind that are told one by one."""
 
 
 def tell(text: str) -> None:
@@ -17,3 +21,11 @@ def tell(text: str) -> None:
         click.echo(f"memcheck: {escaped(text)}", err=True)
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+def tell_troubles(troubles: Sequence[tuple[str, str]], what: str) -> None:
+    """A line for each name and reason; of many, the first ones and how many more there are that `what`."""
+    for name, reason in troubles[:TOLD]:
+        tell(f"{safe(name)}: {safe(reason)}")
+    if len(troubles) > TOLD:
+        tell(f"and {len(troubles) - TOLD} more that {what}")

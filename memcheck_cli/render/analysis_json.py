@@ -7,6 +7,7 @@ from typing import Any
 from memcheck_cli.forensics.analysis import Analysis
 from memcheck_cli.forensics.breaks import Break, Item
 from memcheck_cli.ledger import Row, Stream
+from memcheck_cli.ledger.reading import SourceReading
 from memcheck_cli.render.explanation_json import advice_data, evidence_data, signatures_data
 
 SCHEMA = "memcheck.analysis/1"
@@ -33,16 +34,7 @@ def document(analysis: Analysis) -> dict[str, Any]:
         "undetermined": [item_data(item) for item in analysis.undetermined],
         "unchecked": [item_data(item) for item in analysis.unchecked],
         "findings": [item_data(item) for item in analysis.findings],
-        "sources": [
-            {
-                "name": reading.name,
-                "lines": reading.lines,
-                "records": reading.records,
-                "rejected": reading.rejected,
-                "error": reading.error,
-            }
-            for reading in analysis.sources
-        ],
+        "sources": [source_data(reading) for reading in analysis.sources],
     }
     _tell_members(answer, analysis)
     return answer
@@ -137,6 +129,17 @@ def stream_data(source: str, stream: Stream, analysis: Analysis) -> dict[str, An
         "busy_checks": stream.checks,
         "idle_reports": stream.idle_reports,
         "pools": pools,
+    }
+
+
+def source_data(reading: SourceReading) -> dict[str, Any]:
+    """One source as it was read."""
+    return {
+        "name": reading.name,
+        "lines": reading.lines,
+        "records": reading.records,
+        "rejected": reading.rejected,
+        "error": reading.error,
     }
 
 

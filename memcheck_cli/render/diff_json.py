@@ -12,6 +12,7 @@ from memcheck_cli.compare.pace import Pace
 from memcheck_cli.compare.setting import Setting, Told
 from memcheck_cli.compare.sides import Lane, Side
 from memcheck_cli.forensics.breaks import Break
+from memcheck_cli.render.analysis_json import source_data
 
 SCHEMA = "memcheck.diff/1"
 
@@ -64,16 +65,7 @@ def side_data(side: Side) -> dict[str, Any]:
         "idle_reports": sum(lane.stream.idle_reports for lane in side.lanes),
         "not_kept": side.forgotten,
         "events": dict(sorted(side.events.items())),
-        "sources": [
-            {
-                "name": reading.name,
-                "lines": reading.lines,
-                "records": reading.records,
-                "rejected": reading.rejected,
-                "error": reading.error,
-            }
-            for reading in analysis.sources
-        ],
+        "sources": [source_data(reading) for reading in analysis.sources],
     }
 
 
