@@ -9,7 +9,7 @@ from rich.text import Text
 
 from memcheck_cli.forensics.signatures import GROUPS, SIGNATURES, Signature
 from memcheck_cli.render.console import console_for
-from memcheck_cli.render.explanation_json import in_general, signature_data
+from memcheck_cli.render.explanation_json import signature_data
 
 SCHEMA = "memcheck.explain/1"
 WIDTH = 80
@@ -48,7 +48,7 @@ def print_signature(signature: Signature, output: IO[str]) -> None:
         console.print(Text(signature.id, style="bold").append(f"  {signature.title}", style="not bold"))
         parts = [
             ("Seen", signature.seen),
-            ("Points to", in_general(signature).removeprefix("points to ")),
+            ("Points to", signature.in_general.removeprefix("points to ")),
             ("Against it", signature.against),
             ("Harm", signature.harm),
             ("Tells apart", signature.separate),

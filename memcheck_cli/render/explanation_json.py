@@ -52,7 +52,7 @@ def signature_data(signature: Signature) -> dict[str, Any]:
         "id": signature.id,
         "title": signature.title,
         "seen": signature.seen,
-        "points_to": in_general(signature),
+        "points_to": signature.in_general,
         "harm": signature.harm,
         "false_alarm": signature.false_alarm,
         "would_speak_against": signature.against,
@@ -62,11 +62,6 @@ def signature_data(signature: Signature) -> dict[str, Any]:
         "strength": signature.strength,
         "finding": signature.kind,
     }
-
-
-def in_general(signature: Signature) -> str:
-    """What a signature points to, without the numbers of a case."""
-    return signature.points_to.format(amount="what is off", pool="the pool")
 
 
 def fact_data(fact: Fact) -> dict[str, Any]:

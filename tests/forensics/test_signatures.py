@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from explained import args, assertion, busy, crash, decode, explained, full, hits, idle, prefill, prefix
 
-from memcheck_cli.forensics.signatures import BY_ID
+from memcheck_cli.forensics.signatures import BY_ID, Signature
 
 LOGS = Path(__file__).parent / "logs"
 OWNED_TWICE = {"freed-twice", "batch-counted-twice", "requests-counted-twice", "free-list-overfull", "page-freed-twice"}
@@ -162,3 +163,20 @@ def test_a_healthy_log_loads_no_signature(form: str) -> None:
     done = subprocess.run([sys.executable, "-c", code, log], capture_output=True, text=True, check=True)
     assert "alanced" in done.stdout or "BALANCED" in done.stdout
     assert done.stderr.strip() == "[]"
+
+
+def test_an_idle_break_behind_a_busy_one_was_not_hidden_in_uncached() -> None:
+    clean = [args(), prefill(), busy("full", 4096, 3000, 0, 1000, 0, 96)]
+    assert "hidden-in-uncached" in hits(explained([*clean, *idle(full(4096, 3000, 1048))]))
+    broken = busy("full", 4096, 3000, 0, 1000, 0, 48)
+    found = explained([*clean, broken, *idle(full(4096, 3000, 1048))])
+    assert len(found.breaks) == 2
+    assert "hidden-in-uncached" not in hits(found)
+
+
+@pytest.mark.parametrize("signature", BY_ID.values(), ids=BY_ID)
+def test_the_sentence_of_a_signature_speaks_of_one_as_of_many(signature: Signature) -> None:
+    if "{amount}" in signature.points_to:
+        number = r"(its|the) \{amount|\(\{amount|\{amount\}( of \S+ \S+)? (was|were|is|are|stand)\b"
+        assert re.search(number, signature.points_to) is None
+    assert signature.counts in ("tokens", "slots", "pages")

@@ -25,7 +25,7 @@ ALARMS: tuple[Signature, ...] = (
         id="boot-owner",
         title="Missing before the first request",
         seen="the first idle report stands before any batch line",
-        points_to="points to an owner from the start of the server: {amount} were handed out while it booted (warm-up, "
+        points_to="points to an owner from the start of the server: {amount} handed out while it booted (warm-up, "
         "profiling, a padding page)",
         against="Requests whose lines are missing in this log.",
         harm=CAPACITY,
@@ -38,7 +38,7 @@ ALARMS: tuple[Signature, ...] = (
         id="session-lent-twice",
         title="A session's tokens count twice while its request runs",
         seen="above the total while a session's request runs, gone when it is idle",
-        points_to="points to a false alarm: the tokens that a session lent to its running request ({amount}) stand in "
+        points_to="points to a false alarm: what a session lent to its running request, {amount}, counts in "
         "session_held and in uncached",
         against="The same difference when no request of a session runs.",
         harm=HARMLESS,
@@ -56,7 +56,7 @@ ALARMS: tuple[Signature, ...] = (
         title="A request parked between two chunks is not counted",
         seen="before 0.5.20, as much is missing as a chunk of a long prompt holds",
         points_to="points to a false alarm of releases before 0.5.20: a request between two chunks of its prefill is "
-        "in neither batch, so its {amount} are not counted",
+        "in neither batch, which leaves {amount} of it uncounted",
         against="A loss that stays when the prompt is through.",
         harm=HARMLESS,
         separate="0.5.20 or later, which counts it; or --chunked-prefill-size -1.",
@@ -76,7 +76,7 @@ ALARMS: tuple[Signature, ...] = (
         title="A rank with an idle batch does not count its running one",
         seen="before 0.5.11 with DP attention: all that was uncached before is missing",
         points_to="points to a false alarm of releases before 0.5.11: this rank ran an idle batch to keep step, and "
-        "only the last batch is counted, so {amount} of its running requests are not",
+        "only the last batch is counted, which leaves out {amount} of its running requests",
         against="A loss that stays when the rank decodes again.",
         harm=HARMLESS,
         separate="0.5.11 or later, which counts the running batch as well.",

@@ -137,7 +137,7 @@ def alike_on_ranks(e: Evidence) -> Proof | None:
 def busy_checks_balanced(e: Evidence) -> Proof | None:
     """The last busy check before the idle report balances."""
     witness = e.found.witness
-    if e.found.check != "idle" or witness is None or witness.check != "busy":
+    if e.found.check != "idle" or witness is None or witness.check != "busy" or witness.iteration != e.row.iteration:
         return None
     return (Fact(witness.line, f"the last busy check (iteration {witness.iteration}) balances"),)
 

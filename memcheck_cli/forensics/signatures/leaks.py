@@ -59,8 +59,8 @@ LEAKS: tuple[Signature, ...] = (
         id="swa-only",
         title="Only the SWA pool breaks",
         seen="[swa] is off by more than one page and [full] of the same check balances",
-        points_to="points to the window's own bookkeeping ({amount}): eviction out of the window, the full-to-SWA "
-        "mapping, or window pages of finished requests, because the same requests balance in [full]",
+        points_to="points to the window's own bookkeeping, off by {amount}: eviction out of the window, the "
+        "full-to-SWA mapping, or window pages of finished requests, because the same requests balance in [full]",
         against="A [full] pool that breaks in the same check.",
         harm=CORRUPTION,
         separate="HiCache off, speculation off, and the options that free KV outside the window, one at a time.",
@@ -77,7 +77,7 @@ LEAKS: tuple[Signature, ...] = (
         id="after-retract",
         title="Tokens missing after a retraction",
         seen="a small loss after a retract line, the pool nearly full before it",
-        points_to="points to the retract path: KV of a retracted request ({amount}) was neither freed nor cached, "
+        points_to="points to the retract path: {amount} of a retracted request neither freed nor cached, "
         "which overlap scheduling makes easy because its last step is still running",
         against="Retractions without any loss, or a loss that begins before the first retraction.",
         harm=CAPACITY,
@@ -114,7 +114,7 @@ LEAKS: tuple[Signature, ...] = (
         id="batch-abandoned",
         title="A large loss after an exception or out of memory",
         seen="a loss of a percent of the pool or more, with an exception or out of memory above it",
-        points_to="points to a batch abandoned in an exception: its {amount} were never given back",
+        points_to="points to a batch abandoned in an exception, which never gave back {amount}",
         against="A small loss, or one that was there before the exception.",
         harm=CAPACITY,
         separate="Find out why the exception came; a lower --mem-fraction-static if the device ran out of memory.",
@@ -181,8 +181,8 @@ LEAKS: tuple[Signature, ...] = (
         id="spec-overallocation",
         title="Speculation's over-allocation is not returned",
         seen="whole pages missing, speculation on, more with every finished request",
-        points_to="points to speculative decoding: it allocates more than it commits, and {amount} of the rest were "
-        "not given back (a release slice too short or skipped, a tail that is not page-aligned)",
+        points_to="points to speculative decoding: it allocates more than it commits, and did not give back {amount} "
+        "of the rest (a release slice too short or skipped, a tail that is not page-aligned)",
         against="The same loss with speculation off.",
         harm=CAPACITY,
         separate="Speculation off; page size 1; one request at a time, with an idle moment after each.",
@@ -199,7 +199,7 @@ LEAKS: tuple[Signature, ...] = (
         title="Mixed chunked prefill is on",
         seen="--enable-mixed-chunk is set and an idle check breaks, in either direction",
         points_to="points to mixed batches: the decode requests of a batch that also prefills were skipped in the "
-        "accounting ({amount})",
+        "accounting, {amount} in all",
         against="The same with the option off.",
         harm=CORRUPTION,
         separate="Leave out --enable-mixed-chunk.",
@@ -253,7 +253,7 @@ LEAKS: tuple[Signature, ...] = (
         id="lost-at-finish",
         title="Lost in the step in which a request finished",
         seen="a loss in a check in which protected fell and evictable rose",
-        points_to="points to the release of a finished request: {amount} of its tail were neither cached nor freed",
+        points_to="points to the release of a finished request, which neither cached nor freed {amount} of its tail",
         against="The same loss in a step in which no request finishes.",
         harm=CAPACITY,
         separate="Speculation off, page size 1, --disable-radix-cache: each changes what a finished request releases.",
@@ -268,8 +268,8 @@ LEAKS: tuple[Signature, ...] = (
         id="hidden-in-uncached",
         title="Busy checks balance, the idle check breaks",
         seen="the last busy check balances, the first idle report does not",
-        points_to="points to a loss at the release of the last requests: while they ran the {amount} were counted as "
-        "uncached, and when they were gone nobody owned them",
+        points_to="points to a loss of {amount} at the release of the last requests: counted as uncached while they "
+        "ran, owned by nobody when they were gone",
         against="An older busy check that breaks too.",
         harm=CAPACITY,
         separate="One request at a time with an idle moment after each shows which kind of request it is.",

@@ -36,7 +36,7 @@ class Signature(NamedTuple):
     points_to: a sentence; `{amount}` and `{pool}` are filled in. against: what would speak against it. harm: CAPACITY,
     CORRUPTION or HARMLESS (a known false alarm). separate: the flag or check that tells its hypotheses apart.
     fix: what a report says fixed it. urls: the reports it rests on. kind: the finding that names it where it is no
-    break. seen: what is seen, in words.
+    break. seen: what is seen, in words. counts: what the amount is of, where no case tells: tokens, slots or pages.
     """
 
     id: str
@@ -54,6 +54,12 @@ class Signature(NamedTuple):
     fix: str | None = None
     urls: tuple[str, ...] = ()
     kind: str | None = None
+    counts: str = "tokens"
+
+    @property
+    def in_general(self) -> str:
+        """What it points to, without the numbers of a case."""
+        return self.points_to.format(amount=f"N {self.counts}", pool="the pool")
 
     @property
     def false_alarm(self) -> bool:

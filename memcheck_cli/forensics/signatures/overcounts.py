@@ -11,13 +11,14 @@ OVERCOUNTS: tuple[Signature, ...] = (
         id="lost-and-freed-twice",
         title="The sum balances, but a page stands twice in the free list",
         seen="the page check reports duplicate pages in a check in which every sum holds",
-        points_to="points to {amount} freed twice and as many lost in the same step: the sums cancel out, and the page "
-        "will be handed to two requests",
+        points_to="points to {amount} freed twice and as much lost in the same step: the sums cancel out, and what was "
+        "freed twice will be handed to two requests",
         against="Nothing known: duplicates are counted one by one.",
         harm=CORRUPTION,
         separate="Level 2 with SGLANG_CHECK_KV_PAGE_INVARIANTS=1 finds the first check with a duplicate; then overlap, "
         "HiCache and sessions off, one at a time.",
         strength=95,
+        counts="pages",
         needs=(numbers.page_kind("double-free"), numbers.sums_hold),
         urls=(f"{REPO}/pull/27731",),
     ),
@@ -25,11 +26,12 @@ OVERCOUNTS: tuple[Signature, ...] = (
         id="page-freed-twice",
         title="A page stands twice in the free list",
         seen="the page check reports duplicate pages",
-        points_to="points to {amount} freed twice: it will be handed to two requests",
+        points_to="points to {amount} freed twice: what was freed twice will be handed to two requests",
         against="Nothing known: duplicates are counted one by one.",
         harm=CORRUPTION,
         separate="Level 2 with SGLANG_CHECK_KV_PAGE_INVARIANTS=1 finds the first check with a duplicate.",
         strength=93,
+        counts="pages",
         needs=(numbers.page_kind("double-free"),),
         unless=(numbers.sums_hold,),
         urls=(f"{REPO}/pull/27731", "https://github.com/sgl-project/sglang-jax/pull/982"),
@@ -38,12 +40,13 @@ OVERCOUNTS: tuple[Signature, ...] = (
         id="page-in-use-freed",
         title="A page that a request owns is in the free list",
         seen="the page check reports owner pages in the free pool",
-        points_to="points to {amount} freed while a running request or a session still uses it: its KV will be "
+        points_to="points to {amount} freed while in use by a running request or a session: KV in use will be "
         "overwritten",
         against="Nothing known: owners and the free list are compared page by page.",
         harm=CORRUPTION,
         separate="The sample pages of the report; sessions, HiCache and overlap off, one at a time.",
         strength=95,
+        counts="pages",
         needs=(numbers.page_kind("use-after-free"),),
         firmer=((numbers.sums_hold, 0), (lasting.printed_set, 0)),
         urls=(f"{REPO}/pull/27731",),
@@ -52,8 +55,8 @@ OVERCOUNTS: tuple[Signature, ...] = (
         id="batch-counted-twice",
         title="A whole batch is counted twice",
         seen="what is too many is exactly half of uncached, which jumped by as much",
-        points_to="points to a batch counted twice by the check: its {amount} stand in uncached two times, once as "
-        "the last batch and once as the running one",
+        points_to="points to a batch counted twice by the check, with {amount} of it twice in uncached: once as the "
+        "last batch and once as the running one",
         against="available that fell by less than the batch allocated: then something was freed twice.",
         harm=HARMLESS,
         separate="The next check with another batch: if the difference follows uncached, only the count is wrong. "
@@ -74,8 +77,7 @@ OVERCOUNTS: tuple[Signature, ...] = (
         id="requests-counted-twice",
         title="uncached alone is too large",
         seen="a busy check is above the total, and uncached is the term that is off",
-        points_to="points to requests that the check counts in two lists: {amount} more in uncached than were "
-        "allocated",
+        points_to="points to requests that the check counts in two lists: {amount} more in uncached than was allocated",
         against="A term other than uncached that jumped.",
         harm=HARMLESS,
         separate="From 0.5.20 on every request is counted once; try the same load there.",
@@ -110,7 +112,7 @@ OVERCOUNTS: tuple[Signature, ...] = (
         id="free-list-overfull",
         title="More is free than the pool has",
         seen="available alone is above the total",
-        points_to="points to a double free: pages were put into the free list twice ({amount} too many)",
+        points_to="points to a double free: pages were put into the free list twice, {amount} too many",
         against="A quantised or tiered pool whose two sides count different tiers: then it is so from the first "
         "check on.",
         harm=CORRUPTION,
@@ -126,7 +128,7 @@ OVERCOUNTS: tuple[Signature, ...] = (
         id="shared-pages-counted-twice",
         title="The tree counts shared pages twice",
         seen="above the total in whole pages of more than one token, often evictable alone above the total",
-        points_to="points to the radix tree: {amount} stand in it twice (inserted twice, or shared and counted per "
+        points_to="points to the radix tree, with {amount} in it twice (inserted twice, or shared and counted per "
         "owner)",
         against="Duplicates in the free list, which the page check would name.",
         harm=CORRUPTION,
@@ -149,8 +151,8 @@ OVERCOUNTS: tuple[Signature, ...] = (
         id="free-and-evictable",
         title="The same pages are free and evictable",
         seen="what is too many equals available, or the hierarchical cache is on",
-        points_to="points to pages that are free and in the tree at once ({amount}): a lock was dropped that was never "
-        "taken, or a page was freed before an asynchronous copy of it ended",
+        points_to="points to pages that are free and in the tree at once, {amount} in all: a lock was dropped that was "
+        "never taken, or a page was freed before an asynchronous copy of it ended",
         against="The same with the hierarchical cache off.",
         harm=CORRUPTION,
         separate="--enable-hierarchical-cache off, or another --hicache-write-policy.",
@@ -165,8 +167,8 @@ OVERCOUNTS: tuple[Signature, ...] = (
         id="freed-twice",
         title="A page was freed twice",
         seen="above the total in a whole number of pages, at one check",
-        points_to="points to {amount} of {pool} freed twice, or freed while something still owns it: the free list "
-        "holds more than was given back",
+        points_to="points to {amount} of {pool} freed twice, or freed while still owned: the free list holds more "
+        "than was given back",
         against="uncached that jumped by what is too many: then a batch was counted twice.",
         harm=CORRUPTION,
         separate="SGLANG_CHECK_KV_PAGE_INVARIANTS=1 with the busy check on (0.5.15 on) reports duplicates and pages "

@@ -55,5 +55,5 @@ def hits_on_items(items: Sequence[Item], alarms: bool) -> list[Hit]:
 
 def _without_break(signature: Signature, source: str, facts: Sequence[Fact]) -> Hit:
     """A signature that is about no break; of many facts the first few are kept."""
-    text = signature.points_to.format(amount="what it names", pool="the pool")
+    text = signature.points_to.format(amount=signature.counts, pool="the pool")
     return Hit(signature, None, text, tuple(facts[:3]), (), signature.strength, source)
