@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -45,14 +45,16 @@ def match_lanes(a: Side, b: Side, by_hand: Sequence[tuple[str, str]] = ()) -> Ma
     """Match the streams of two sides.
 
     Where a rank has several streams (sources, runs, processes), those of sources of one name go together, then the
-    rest in their order. by_hand: pairs of ranks, A's first. Raises UsageError where such a rank is on no side.
+    rest in their order. The only run of one side stands beside the run of the other that breaks. by_hand: pairs of
+    ranks, A's first. Raises UsageError where such a rank is on no side.
     """
     left = _by_rank(a.lanes)
     right = _by_rank(b.lanes)
+    turns = {**_turns(a, b), **_turns(b, a)}
     matches: list[Match] = []
 
     def take(one_rank: str, two_rank: str, by: str) -> None:
-        pairs, ones, twos = _paired(left[one_rank], right[two_rank], a, b)
+        pairs, ones, twos = _paired(left[one_rank], right[two_rank], a, b, turns)
         left[one_rank], right[two_rank] = ones, twos
         matches.extend(Match(one, two, by, turn) for turn, (one, two) in enumerate(pairs))
 
@@ -83,8 +85,26 @@ def _by_rank(lanes: Iterable[Lane]) -> dict[str, list[Lane]]:
     return found
 
 
+def _turns(side: Side, other: Side) -> dict[Lane, int]:
+    """Which turn the run of each stream has in its source.
+
+    A log with restarts in it, beside a log of one run: its run that breaks first comes first, else its first one.
+    """
+    single = all(lane.turn == 0 for lane in other.lanes)
+    broken = {lane.stream: lane.turn for lane in side.lanes}
+    firsts: dict[str, int] = {}
+    for found in side.analysis.breaks if single else ():
+        if found.stream in broken:
+            firsts.setdefault(found.source, broken[found.stream])
+    turns = {}
+    for lane in side.lanes:
+        first = firsts.get(lane.source, 0)
+        turns[lane] = 0 if lane.turn == first else lane.turn + (lane.turn < first)
+    return turns
+
+
 def _paired(
-    ones: list[Lane], twos: list[Lane], a: Side, b: Side
+    ones: list[Lane], twos: list[Lane], a: Side, b: Side, turns: Mapping[Lane, int]
 ) -> tuple[list[tuple[Lane, Lane]], list[Lane], list[Lane]]:
     """Pair streams of one rank: sources of one name first, of these runs of one turn, then all others in order.
 
@@ -96,11 +116,11 @@ def _paired(
     keys: list[Callable[[Lane, Side], Hashable]] = []
     if len(ones) > 1 or len(twos) > 1:
         if same_processes:
-            keys.append(lambda lane, side: (_inside(lane, side), lane.turn, lane.stream.process))
+            keys.append(lambda lane, side: (_inside(lane, side), turns[lane], lane.stream.process))
         keys += [
-            lambda lane, side: (_inside(lane, side), lane.turn),
-            lambda lane, side: (_bare(lane.source), lane.turn),
-            lambda lane, side: lane.turn,
+            lambda lane, side: (_inside(lane, side), turns[lane]),
+            lambda lane, side: (_bare(lane.source), turns[lane]),
+            lambda lane, side: turns[lane],
         ]
     keys.append(lambda lane, side: None)
     for key in keys:

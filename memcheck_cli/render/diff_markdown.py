@@ -59,7 +59,8 @@ def _lines(comparison: Comparison) -> Iterable[str]:
     main = comparison.main
     if main is not None:
         head, reason = words.workload_words(main)
-        yield from _part(head)
+        streams = words.streams_compared(comparison, main)
+        yield from _part(f"{head} ({streams})" if streams else head)
         yield from _sentences([f"{words.capital(reason)}.", *words.matching_sentences(comparison)], first=True)
         if main.workload.compared:
             yield from _sentences([words.alignment_words(main), *words.parting_sentences(comparison, main)])
@@ -76,6 +77,10 @@ def _lines(comparison: Comparison) -> Iterable[str]:
             yield from _part("Distributions")
             yield from _sheet(words.distribution_sheet(main.distributions))
             yield from _sentences([words.distribution_words(main), *words.drift_sentences(main.distributions)])
+        others = words.others_sheet(comparison)
+        if others.rows:
+            yield from _part("Other streams")
+            yield from _sheet(others)
     elif said := words.matching_sentences(comparison):
         yield from _part("Streams")
         yield from _sentences(said, first=True)

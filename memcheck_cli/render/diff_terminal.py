@@ -14,7 +14,6 @@ from rich.text import Text
 from memcheck_cli.compare.comparison import Comparison
 from memcheck_cli.compare.picture import picture_of
 from memcheck_cli.compare.workload import DETERMINISTIC
-from memcheck_cli.counting import counted
 from memcheck_cli.forensics.breaks import unit_of
 from memcheck_cli.render import diff_words as words
 from memcheck_cli.render.console import console_for, heading, indented, left_out, verdict_line
@@ -85,8 +84,8 @@ def _streams(console: Console, comparison: Comparison, encoding: str | None, ver
             _say(console, said)
         return
     head, reason = words.workload_words(main)
-    rank = "" if len(comparison.compared) == 1 else f" ({safe(words.stream_words(main))})"
-    heading(console, f"{head}{rank}")
+    streams = words.streams_compared(comparison, main)
+    heading(console, f"{head} ({safe(streams)})" if streams else head)
     _say(console, [f"{words.capital(reason)}.", *said])
     if main.workload.compared:
         _say(console, [words.alignment_words(main)])
@@ -101,9 +100,10 @@ def _streams(console: Console, comparison: Comparison, encoding: str | None, ver
         heading(console, "Distributions")
         _sheet(console, words.distribution_sheet(main.distributions))
         _say(console, [words.distribution_words(main), *words.drift_sentences(main.distributions)])
-    others = [one for one in comparison.compared if one is not main]
-    if others:
-        _others(console, comparison, verbose)
+    others = words.others_sheet(comparison)
+    if others.rows:
+        heading(console, "Other streams")
+        _sheet(console, others, None if verbose else SHOWN)
 
 
 def _picture(console: Console, comparison: Comparison, encoding: str | None) -> None:
@@ -115,27 +115,6 @@ def _picture(console: Console, comparison: Comparison, encoding: str | None) -> 
     console.print()
     for line in picture_lines(picture, encoding, unit_of(picture.pool)):
         console.print(Text(f"  {line.text}", style=LINE_STYLES.get(line.style, "")), soft_wrap=True)
-
-
-def _others(console: Console, comparison: Comparison, verbose: bool) -> None:
-    """The other pairs of streams, one line each."""
-    rows = []
-    for one in comparison.compared:
-        if one is comparison.main:
-            continue
-        if one.same:
-            said = "equal"
-        elif one.difference is not None:
-            said = f"parts at check {one.difference.at[0]}: {one.difference.named.name}"
-        elif one.walk.parted is None and one.workload.compared:
-            said = f"the {counted(one.walk.leading, 'check that both have is', 'checks that both have are')} equal"
-        else:
-            higher = [found.term for found in one.distributions if found.higher is not None]
-            said = f"clear differences in {', '.join(higher)}" if higher else "no clear difference"
-            said = said if one.workload.compared else "no check stands on both sides"
-        rows.append((words.stream_words(one), one.workload.kind, str(one.workload.compared), said))
-    heading(console, "Other streams")
-    _sheet(console, words.Sheet(("rank", "workload", "checks", ""), rows), None if verbose else SHOWN)
 
 
 def _breaks(console: Console, comparison: Comparison, verbose: bool) -> None:

@@ -103,7 +103,12 @@ def break_place(found: Break, side: Side) -> str:
         where = "assertion without a record"
     else:
         where = f"check {found.iteration}" + (", page check" if found.check == "pages" else "")
-    return f"{pool}{rank}, {where}, {_line(side, found.source, found.row.line)}"
+    run = f"run {found.stream.run}, " if _several_runs(side, found.source) else ""
+    return f"{pool}{rank}, {run}{where}, {_line(side, found.source, found.row.line)}"
+
+
+def _several_runs(side: Side, source: str) -> bool:
+    return len({lane.stream.run for lane in side.lanes if lane.source == source}) > 1
 
 
 def _break_amount(side: Side) -> str:
@@ -182,9 +187,9 @@ def matching_sentences(comparison: Comparison) -> list[str]:
     for match in [match for match in matching.matches if match.by in (BY_ROLE, BY_HAND)][:8]:
         how = "by its role in another layout" if match.by == BY_ROLE else "by hand"
         said.append(f"Compared {how}: {_rank(match.a)} of A with {_rank(match.b)} of B.")
-    for letter, lanes in (("A", matching.only_a), ("B", matching.only_b)):
+    for letter, side, lanes in (("A", comparison.a, matching.only_a), ("B", comparison.b, matching.only_b)):
         if lanes:
-            said.append(f"Only in {letter}, compared with nothing: {_some([_lane(lane) for lane in lanes])}.")
+            said.append(f"Only in {letter}, compared with nothing: {_some([_lane(side, lane) for lane in lanes])}.")
     return said
 
 
@@ -196,20 +201,34 @@ def _rank(lane: Lane) -> str:
     return "the stream without rank" if lane.rank == "-" else lane.rank
 
 
-def _lane(lane: Lane) -> str:
-    run = f" run {lane.stream.run}" if lane.stream.run > 1 else ""
+def _lane(side: Side, lane: Lane) -> str:
+    run = f"run {lane.stream.run} of " if _several_runs(side, lane.source) else ""
     process = f" of {lane.stream.process}" if lane.stream.process else ""
-    return f"{_rank(lane)}{process}{run}"
+    return f"{run}{_rank(lane)}{process}"
 
 
 def stream_words(one: Compared) -> str:
-    """The two streams of a match, for a heading."""
-    a, b = one.match.a, one.match.b
-    ranks = a.rank if a.rank == b.rank else f"{a.rank} (A) and {b.rank} (B)"
-    runs = (a.stream.run, b.stream.run)
-    if runs == (1, 1):
-        return ranks
-    return f"{ranks}, run {runs[0]}" if runs[0] == runs[1] else f"{ranks}, run {runs[0]} (A) and {runs[1]} (B)"
+    """The two streams of a match, for a table."""
+    runs = one.match.a.stream.run, one.match.b.stream.run
+    return _ranks(one) if runs == (1, 1) else f"{_ranks(one)}, {_runs(one)}"
+
+
+def streams_compared(comparison: Comparison, one: Compared) -> str:
+    """The streams a heading speaks of, where there is a choice: a rank of several, a run of several."""
+    lanes = (comparison.a, one.match.a), (comparison.b, one.match.b)
+    several = any(_several_runs(side, lane.source) for side, lane in lanes)
+    ranks = _ranks(one) if len(comparison.compared) > 1 else "-"
+    return ", ".join([ranks] * (ranks != "-") + [_runs(one)] * several)
+
+
+def _ranks(one: Compared) -> str:
+    a, b = one.match.a.rank, one.match.b.rank
+    return a if a == b else f"{a} (A) and {b} (B)"
+
+
+def _runs(one: Compared) -> str:
+    a, b = one.match.a.stream.run, one.match.b.stream.run
+    return f"run {a}" if a == b else f"run {a} (A) and {b} (B)"
 
 
 # Where they part
@@ -325,6 +344,29 @@ def _after(one: Compared) -> str:
         said += f"{counted(after.alone, 'differs', 'differ')} in {name} alone ({by})"
         return f"{said} and {again}." if after.equal else f"{said}."
     return f"{said}{again}." if after.equal else f"{said}none is equal again."
+
+
+def others_sheet(comparison: Comparison) -> Sheet:
+    """The pairs of streams beside the main one, a line each."""
+    rows = [
+        (stream_words(one), one.workload.kind, str(one.workload.compared), _in_short(one))
+        for one in comparison.compared
+        if one is not comparison.main
+    ]
+    return Sheet(("rank", "workload", "checks", ""), rows)
+
+
+def _in_short(one: Compared) -> str:
+    if one.same:
+        return "equal"
+    if one.difference is not None:
+        return f"parts at check {_both(one.difference.at)}: {one.difference.named.name}"
+    if not one.workload.compared:
+        return "no check stands on both sides"
+    if one.walk.parted is None:
+        return f"the {counted(one.walk.leading, 'check that both have is', 'checks that both have are')} equal"
+    higher = [found.term for found in one.distributions if found.higher is not None]
+    return f"clear differences in {', '.join(higher)}" if higher else "no clear difference"
 
 
 def differing_sheet(difference: FirstDifference) -> Sheet:

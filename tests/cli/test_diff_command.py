@@ -219,3 +219,18 @@ def test_the_examples_in_the_help_work() -> None:
     assert examples
     for arguments in examples:
         assert script(*arguments).returncode == 1
+
+
+def test_the_run_and_the_rank_that_are_compared_are_named(tmp_path: Path) -> None:
+    start = prefix() + "server_args=ServerArgs(model_path='m', page_size=1)"
+    good = [busy("full", 4096, 4096 - at, 0, 0, 0, at, rank=rank) for at in range(1, 40) for rank in ("TP0", "TP1")]
+    bad = [*good[:-1], busy("full", 4096, 4056, 0, 0, 0, 39, rank="TP1"), *assertion("full", 4096, 4056, 0, 0, 0, 39)]
+    (tmp_path / "good.log").write_text("\n".join([start, *good, ""]))
+    (tmp_path / "bad.log").write_text("\n".join([start, *good[:8], start, *bad, ""]))
+    for form in ("terminal", "markdown"):
+        text = " ".join(run(tmp_path / "good.log", tmp_path / "bad.log", "--format", form)[1].stdout.split())
+        assert "pool full on TP1, run 2, check 39, line" in text
+        assert "compared check by check (TP1, run 1 (A) and 2 (B))" in text
+        assert "Only in B, compared with nothing: run 1 of TP0, run 1 of TP1." in text
+        assert "Other streams" in text and "TP0, run 1 (A) and 2 (B)" in text
+        assert run(tmp_path / "bad.log", tmp_path / "good.log")[0] == 0

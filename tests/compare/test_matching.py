@@ -87,6 +87,21 @@ def test_runs_go_together_in_their_order() -> None:
     assert comparison.first_difference.at == (30, 30)
 
 
+def test_the_only_run_of_a_side_stands_beside_the_run_that_breaks() -> None:
+    start = ["[2026-06-11 08:00:00] server_args=ServerArgs(model_path='m', page_size=1)"]
+    good = steps(40, seed=3)
+    bad = start + log_of(changed(good, 30, 0, -1))
+    clean = start + log_of(steps(50, seed=4))
+    for other, broken in ((clean + bad, 2), (bad + clean, 1), (clean + bad + start + log_of(steps(9)), 2)):
+        comparison = compared(start + log_of(good), other)
+        assert [(one.match.a.stream.run, one.match.b.stream.run) for one in comparison.compared] == [(1, broken)]
+        assert comparison.first_difference is not None and comparison.first_difference.at == (30, 30)
+        turned = compared(other, start + log_of(good))
+        assert [(one.match.a.stream.run, one.match.b.stream.run) for one in turned.compared] == [(broken, 1)]
+    neither = compared(start + log_of(good), clean + start + log_of(good))
+    assert [lane.stream.run for lane in neither.matching.only_b] == [2]
+
+
 def test_processes_of_one_rank_go_together_in_their_order() -> None:
     one, two = (log_of(steps(40, seed=seed), rank="TP0") for seed in (1, 2))
 
