@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from memcheck_cli.artifacts.attempts import FAILED, PASSED, short_file
 from memcheck_cli.artifacts.junit_files import JUnitCase
 from memcheck_cli.artifacts.model import BROKEN, Case, Seen, Test
-from memcheck_cli.artifacts.places import same_job
+from memcheck_cli.artifacts.places import job_key, same_job
 
 _NUMBER = re.compile(r"(?<![\w.])-?[0-9]{1,18}(?![\w.])", re.ASCII)
 
@@ -42,6 +42,7 @@ class Explainer:
 
     def __init__(self, tests: Sequence[Test]) -> None:
         self._broken = [test for test in tests if test.verdict == BROKEN]
+        self._one_job = len({job_key(test.job) for test in tests}) == 1
         self._of_test: dict[tuple[str | None, str | None], list[Test]] = {}
         self._of_class: dict[str | None, list[Test]] = {}
         self._of_file: dict[str | None, list[Test]] = {}
@@ -82,7 +83,7 @@ class Explainer:
             near = _fitting(self._of_file.get(short_file(case.file), []), job, case)
             if near is not None:
                 return near, near.breaks[0], "same file"
-        of_job = _of_job(self._broken, job)
+        of_job = [test for test in self._broken if self._one_job or same_job(test.job, job)]
         nameless = bool(of_job) and all(test.method is None for test in of_job)  # else the logs say which tests broke
         if nameless and len({seen.fingerprint for test in of_job for seen in test.breaks}) == 1:
             return of_job[0], of_job[0].breaks[0], "only break of the job"

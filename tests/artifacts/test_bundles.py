@@ -434,6 +434,14 @@ def test_the_only_break_of_a_job_explains_its_failing_case(tmp_path: Path) -> No
     assert (case.how, case.seen.found.pool if case.seen else None) == ("only break of the job", "full")
 
 
+def test_a_break_of_another_job_explains_no_case(tmp_path: Path) -> None:
+    saved(tmp_path, "unit/server.log", text(LOST))
+    saved(tmp_path, "other/server.log", text(HEALTHY))
+    saved(tmp_path, "junit/junit.xml", junit([("test_a.TestA", "test_a", "ConnectionError")]))
+    (case,) = bundle_of(tmp_path).cases
+    assert (case.how, case.seen) == (None, None)
+
+
 def test_junit_tells_how_a_test_ended(tmp_path: Path) -> None:
     saved(tmp_path, "unit/test.log", text([COMMAND, *IDLE, method("TestA", "test_a"), method("TestA", "test_b")]))
     saved(tmp_path, "unit/junit.xml", junit([("m.TestA", "test_a", None), ("m.TestA", "test_b", "boom")]))
