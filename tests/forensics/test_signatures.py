@@ -165,6 +165,16 @@ def test_a_healthy_log_loads_no_signature(form: str) -> None:
     assert done.stderr.strip() == "[]"
 
 
+def test_an_uncached_that_rose_lost_no_batch() -> None:
+    start = [args(page_size=16), prefill(), busy("full", 4096, 3000, 1000, 48, 0, 48)]
+    fell = busy("full", 4096, 2984, 1000, 48, 0, 16)
+    rose = busy("full", 4096, 2936, 1000, 48, 0, 64)
+    assert hits(explained([*start, fell]))[0] == "batch-not-counted"
+    assert "batch-not-counted" not in hits(explained([*start, rose]))
+    now = [busy("full", 4096, 3016, 1000, 48, 0, 32), busy("full", 4096, 2952, 1000, 48, 0, 48)]
+    assert "batch-not-counted" not in hits(explained([*start, *now]))
+
+
 def test_an_idle_break_behind_a_busy_one_was_not_hidden_in_uncached() -> None:
     clean = [args(), prefill(), busy("full", 4096, 3000, 0, 1000, 0, 96)]
     assert "hidden-in-uncached" in hits(explained([*clean, *idle(full(4096, 3000, 1048))]))

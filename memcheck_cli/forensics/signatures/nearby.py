@@ -99,9 +99,11 @@ def matches_prefill(e: Evidence) -> Proof | None:
 
 
 def matches_uncached_before(e: Evidence) -> Proof | None:
-    """What is off is all that was uncached before, or all that is now."""
+    """What is off is all that was uncached before, and uncached fell: where it rose, the two are equal by chance."""
+    if (e.found.moved or {}).get("uncached", 0) >= 0:
+        return None
     for match in e.surroundings.matches:
-        if match.what.startswith("uncached"):
+        if match.what == "uncached before":
             return (Fact(match.line, f"{match.what}: {match.value}, as much as is off"),)
     return None
 
