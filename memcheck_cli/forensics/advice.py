@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from memcheck_cli.checker.releases import Release, ReleaseError, Span
+from memcheck_cli.counting import counted
 from memcheck_cli.forensics.evidence import Evidence
 from memcheck_cli.forensics.growth import CONSTANT, SINGLE
 from memcheck_cli.forensics.signatures.model import CORRUPTION, Hit, amount_of
@@ -34,8 +35,8 @@ class Rule(NamedTuple):
 
 
 IDLE_RULES: tuple[Rule, ...] = (
-    Rule(Span.of("0.4.0", "0.4.6.post3"), "the idle check only warns, unless SGLANG_IS_IN_CI is set"),
-    Rule(Span.of("0.4.6.post4", "0.5.5.post2"), "the idle check always raises, and no switch turns it into a warning"),
+    Rule(Span.of("0.4.0", "0.4.6.post3"), "it only warns, unless SGLANG_IS_IN_CI is set"),
+    Rule(Span.of("0.4.6.post4", "0.5.5.post2"), "it always raises, and no switch turns it into a warning"),
     Rule(Span.of("0.5.5.post3", "0.5.5.post3"), f"{IDLE_SWITCH} exists and has no effect: it always raises"),
     Rule(Span.of("0.5.6", "0.5.6"), f"{IDLE_SWITCH} has no effect: the report dies of a RuntimeError of its own"),
     Rule(
@@ -100,8 +101,9 @@ def _keep_alive(one: Evidence) -> Advice:
             f"the page check follows the idle check's switch: {IDLE_SWITCH}=0 makes it a warning, "
             f"{PAGE_SWITCH}=0 switches it off{release}"
         )
-    elif found.series_breaks > 1:
-        text = f"the idle check of this server only warns already ({found.series_breaks} reports): nothing dies of it"
+    elif found.series_breaks > 1 or one.surroundings.warned:
+        reports = counted(found.series_breaks, "report")
+        text = f"the idle check of this server only warns already ({reports}): nothing dies of it"
     else:
         rules = rules_for(IDLE_RULES, one.low, one.high)
         how = "; ".join(_said(rule, len(rules)) for rule in rules)
@@ -144,10 +146,11 @@ def _risk(one: Evidence, own: Sequence[Hit]) -> Advice:
 def _record(one: Evidence, checks: set[str], told: str) -> Advice:
     found = one.found
     wishes = []
+    cannot = ""
     if "busy" not in checks:
         reasons = why_unchecked(one.flags, one.low, one.high)
         if reasons:
-            wishes.append(f"(the busy check cannot help: {reasons[0].rstrip('.')})")
+            cannot = f". The busy check cannot help: {reasons[0].rstrip('.')}"
         elif found.check == "idle":
             wishes.append(f"a run with {BUSY_SWITCH}=2 and --log-level info, which names the iteration")
     elif found.stream.mode == "ring-dump":
@@ -159,7 +162,7 @@ def _record(one: Evidence, checks: set[str], told: str) -> Advice:
     if one.flags_line is None:
         wishes.append("the `server_args=` line, which is not in this log")
     wishes.append("release, whole command, all ranks' logs, shape of the load")
-    return Advice("record", "; ".join(wishes), (one.line,))
+    return Advice("record", "; ".join(wishes) + cannot, (one.line,))
 
 
 def _for_notes(notes: Sequence[Note]) -> list[Advice]:

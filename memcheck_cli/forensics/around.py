@@ -79,7 +79,7 @@ class Surroundings(NamedTuple):
     troubles: oldest first. batches: the last few batch lines before it. matches: counts that equal what is off.
     running: the last printed number of running requests, and its line. dump_line: where the ring dump begins, None for
     a stream: then places are those before the dump, and times of its records say nothing. known: False where what
-    stands before this break was not kept.
+    stands before this break was not kept. warned: an idle report that no exception carries.
     """
 
     troubles: tuple[Nearby, ...]
@@ -88,6 +88,7 @@ class Surroundings(NamedTuple):
     running: tuple[int, int] | None
     dump_line: int | None
     known: bool = True
+    warned: bool = False
 
     def last(self, *kinds: str) -> Nearby | None:
         """The last trouble of these kinds before the break."""
@@ -128,8 +129,12 @@ def look_around(
         and same_group(event.rank, stream.rank)
     ]
     events = of_this_start(events, stream.process)
+    warned = False
     if found.check != "busy":
-        events = _without_report(events)
+        kept = _without_report(events)
+        # A raised report's line has no prefix of its own: without the exception before it, it has no time either.
+        warned = found.check == "idle" and found.row.time is not None and len(kept) == len(events)
+        events = kept
     dump_line = None
     if stream.mode == "ring-dump" and found.check == "busy":
         dump_line = stream.first_line
@@ -156,7 +161,7 @@ def look_around(
         None,
     )
     matches = _matches(found, sizes, events, batches_seen, running)
-    return Surroundings(tuple(troubles[-MOST:]), tuple(batches_seen), tuple(matches), running, dump_line)
+    return Surroundings(tuple(troubles[-MOST:]), tuple(batches_seen), tuple(matches), running, dump_line, warned=warned)
 
 
 def of_this_start(events: list[Event], process: str | None) -> list[Event]:

@@ -43,7 +43,11 @@ def test_the_idle_check_can() -> None:
 
 def test_a_server_that_warns_already() -> None:
     lines = [args(), prefill(), *(idle(full(4096, 4000), warn=True) * 3)]
-    assert "only warns already" in topic(lines, "keep-alive")
+    assert "only warns already (3 reports)" in topic(lines, "keep-alive")
+    once = [args(), prefill(), *idle(full(4096, 4000), warn=True)]
+    assert "only warns already (1 report)" in topic(once, "keep-alive")
+    excerpt = [args(), prefill(), *idle(full(4096, 4000))[3:]]  # the traceback's last line alone
+    assert "only warns already" not in topic(excerpt, "keep-alive")
 
 
 def test_the_page_check_follows_the_idle_switch() -> None:
