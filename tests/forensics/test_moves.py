@@ -81,6 +81,9 @@ def test_a_step_that_differs_otherwise_tells_nothing() -> None:
 def test_a_term_that_moves_alone() -> None:
     assert wrong_alone(changes(available=-64), -64, (3, 4)).term == "available"  # type: ignore[union-attr]
     assert wrong_alone(changes(available=-64), -32, (3, 4)) is None
+    assert wrong_alone(changes(uncached=-64), -64, (3, 4)).term == "uncached"  # type: ignore[union-attr]
+    # An allocation in which a page came back that was free already looks the same.
+    assert wrong_alone(changes(uncached=64), 64, (3, 4)) is None
     assert wrong_alone(changes(available=-64, uncached=64), 0, (3, 4)) is None
 
 

@@ -165,6 +165,18 @@ def test_a_healthy_log_loads_no_signature(form: str) -> None:
     assert done.stderr.strip() == "[]"
 
 
+def test_a_page_freed_twice_in_the_step_of_an_allocation_is_no_false_alarm() -> None:
+    rows = [(3000 - at, 0, 1000, 0, 96 + at) for at in range(6)]
+    token = [busy("full", 4096, *row) for row in [*rows, (2995, 0, 1000, 0, 102)]]
+    found = explained([args(), prefill(), *token])
+    assert hits(found) == ["freed-twice"]
+    assert found.explanation.evidence[1].moves.wrong.term == "available"
+    page = [busy("full", 4096, 2944, 0, 1040, 0, 112), busy("full", 4096, 2944, 0, 1040, 0, 128)]
+    found = explained([args(page_size=16), prefill(), *page])
+    assert hits(found)[0] == "freed-twice"
+    assert found.explanation.evidence[1].moves.wrong is None
+
+
 def test_an_uncached_that_rose_lost_no_batch() -> None:
     start = [args(page_size=16), prefill(), busy("full", 4096, 3000, 1000, 48, 0, 48)]
     fell = busy("full", 4096, 2984, 1000, 48, 0, 16)

@@ -85,6 +85,7 @@ OVERCOUNTS: tuple[Signature, ...] = (
         needs=(numbers.overcount, numbers.busy, numbers.token_pool, numbers.wrong_is("uncached")),
         unless=(numbers.uncached_doubled,),
         firmer=((setting.before_release("0.5.20"), 2), (setting.sessions, 1)),
+        weaker=((setting.from_release("0.5.20"), 15),),
         urls=(f"{REPO}/pull/22753", f"{REPO}/pull/22213"),
     ),
     Signature(
