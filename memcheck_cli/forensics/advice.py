@@ -75,9 +75,7 @@ def advise(evidence: Sequence[Evidence], hits: Sequence[Hit], notes: Sequence[No
             found.append(_keep_alive(one))
     own = [hit for hit in hits if hit.event == first.found.event]
     found.append(_risk(first, own))
-    if own:
-        top = own[0]
-        found.append(Advice("tell-apart", f"{top.signature.id}: {top.signature.separate.rstrip('.')}", (first.line,)))
+    found += _tell_apart(own, hits, first.found.source)
     told = " ".join(one.text for one in found if one.topic == "tell-apart")
     found.append(_record(first, {one.found.check for one in evidence}, told))
     return found
@@ -141,6 +139,19 @@ def _risk(one: Evidence, own: Sequence[Hit]) -> Advice:
     else:
         text = "it depends on the cause: a wrong count costs nothing, a page with two owners costs output"
     return Advice("risk", text, lines)
+
+
+def _tell_apart(own: Sequence[Hit], hits: Sequence[Hit], source: str) -> list[Advice]:
+    """By what leads at the first break, and before it by what is stronger at another of its log. own: of the first."""
+    leading = own[:1]
+    strongest = next((hit for hit in hits if hit.found is not None and hit.source == source), None)
+    if strongest is not None and (not own or strongest.strength > own[0].strength):
+        leading = [hit for hit in (strongest, *leading) if hit is strongest or hit.signature != strongest.signature]
+    return [
+        Advice("tell-apart", f"{hit.signature.id}: {hit.signature.separate.rstrip('.')}", (hit.found.row.line,))
+        for hit in leading
+        if hit.found is not None
+    ]
 
 
 def _record(one: Evidence, checks: set[str], told: str) -> Advice:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memcheck_cli.forensics.analysis import Analysis
     from memcheck_cli.forensics.around import Batch, Nearby, Surroundings
     from memcheck_cli.forensics.evidence import Evidence
+    from memcheck_cli.forensics.explanation import Explanation
     from memcheck_cli.forensics.signatures import Fact, Hit
 
 WIDTH = 80
@@ -80,7 +81,13 @@ def print_explanation(console: Console, analysis: Analysis, verbose: bool) -> No
         if number or (len(explanation.evidence) > 1 and verbose):
             title += f": {evidence.found.pool or 'pages'}, line {evidence.line}"
         heading(console, title)
+        stronger, others = ([], []) if verbose else _of_others(explanation, event)
+        for hit in stronger:
+            _print_hit(console, hit, False, explanation.evidence.get(hit.event or 0))
         _print_hits(console, explanation.of_event(event), evidence, verbose)
+        if others:
+            told = _named(others, evidence.found.source)
+            _hang(console, "  ", f"Of the other breaks: {told}; -v shows them.", 4)
         _print_around(console, evidence, verbose)
     loose = [hit for hit in explanation.hits if hit.event is None]
     if loose:
@@ -105,14 +112,32 @@ def _print_hits(console: Console, hits: Sequence[Hit], evidence: Evidence, verbo
         _print_hit(console, hit, verbose, evidence)
     others = hits[len(shown) :]
     if others:
-        told = ", ".join(f"{hit.signature.id} (line {hit.evidence[-1].line})" for hit in others[:SHOWN_OTHERS])
-        more = f" and {len(others) - SHOWN_OTHERS} more" if len(others) > SHOWN_OTHERS else ""
-        _hang(
-            console,
-            "  ",
-            f"Fits as well, less specific: {told}{more}; -v shows them, `memcheck explain` tells each.",
-            4,
-        )
+        told = f"{_named(others, evidence.found.source)}; -v shows them, `memcheck explain` tells each."
+        _hang(console, "  ", f"Fits as well, less specific: {told}", 4)
+
+
+def _of_others(explanation: Explanation, event: int) -> tuple[list[Hit], list[Hit]]:
+    """What the other breaks point to that this one does not: of the same log what is stronger, and the rest."""
+    own = explanation.of_event(event)
+    source = explanation.evidence[event].found.source
+    told = {hit.signature.id for hit in own}
+    others = []
+    for hit in explanation.hits:
+        if hit.event is not None and hit.signature.id not in told:
+            told.add(hit.signature.id)
+            others.append(hit)
+    least = own[0].strength if own else -1
+    stronger = [hit for hit in others if hit.source == source and hit.strength > least][:1]
+    return stronger, [hit for hit in others if hit not in stronger]
+
+
+def _named(hits: Sequence[Hit], source: str) -> str:
+    """Each with its line, and the log where it is another one than source."""
+    told = ", ".join(
+        f"{hit.signature.id} ({safe(hit.source) + ', ' if hit.source != source else ''}line {hit.evidence[-1].line})"
+        for hit in hits[:SHOWN_OTHERS]
+    )
+    return f"{told} and {len(hits) - SHOWN_OTHERS} more" if len(hits) > SHOWN_OTHERS else told
 
 
 def _print_hit(console: Console, hit: Hit, verbose: bool, evidence: Evidence | None) -> None:

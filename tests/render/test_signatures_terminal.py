@@ -8,8 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
-from explained import args, busy, explained, full, idle, prefill, prefix
+from explained import args, busy, decode, explained, full, hits, idle, mamba, prefill, prefix, requests
 
+import memcheck_cli
 from memcheck_cli.forensics.analysis import Analysis
 from memcheck_cli.render.analysis_json import document
 from memcheck_cli.render.terminal import print_analysis
@@ -80,3 +81,23 @@ def test_no_signature_is_said() -> None:
 def test_a_quiet_log_explains_nothing() -> None:
     text = printed(explained([args(), prefill(), busy("full", 4096, 4000, 0, 0, 0, 96)]))
     assert "points to" not in text and "What to do" not in text
+
+
+def test_a_stronger_signature_of_another_break_stands_first() -> None:
+    lines = [args(), prefill(), decode(7), *idle(full(4096, 3000, 1000), warn=True), *requests(57, 64)]
+    analysis = explained(lines)
+    told = " ".join(printed(analysis).split()).partition("What it points to")[2]
+    assert hits(analysis)[0] == "batch-lost" and analysis.breaks[0].pool == "full"
+    assert told.startswith(" batch-lost points to a whole batch lost")
+    assert "page-dropped points to" in told
+    assert told.index("Tell apart: batch-lost") < told.index("Tell apart: page-dropped")
+
+
+def test_what_other_breaks_point_to_is_named(tmp_path: Path) -> None:
+    lost = [args(page_size=16), prefill(), busy("full", 4096, 3000, 0, 1000, 0, 96)]
+    (tmp_path / "a.log").write_text("\n".join([*lost, busy("full", 4096, 2984, 0, 1000, 0, 96), ""]))
+    (tmp_path / "b.log").write_text("\n".join([args(), prefill(), *idle(full(4096, 4096), mamba(96, 99)), ""]))
+    analysis = memcheck_cli.analyze(tmp_path)
+    told = " ".join(printed(analysis).split()).partition("What it points to")[2]
+    assert told.startswith(" page-dropped points to")
+    assert re.search(r"Of the other breaks: mamba-slot-twice \(\S*b.log, line \d+\); -v shows them", told)
