@@ -18,10 +18,19 @@ if TYPE_CHECKING:
 
 @click.command("audit")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--require-level", type=click.IntRange(min=1), metavar="N", help="Fail unless speculative ones reach N.")
-@click.option("--every", is_flag=True, help="With --require-level: ask it of every class, speculative or not.")
+@click.option(
+    "--require-level",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Fail unless every speculative test class reaches level N.",
+)
+@click.option("--every", is_flag=True, help="With --require-level: ask it of all test classes, speculative or not.")
 @click.option("--class", "name", metavar="NAME", help="Explain one class: its bases and where each variable is set.")
-@click.option("--release", metavar="RELEASE", help="Release of fixtures not among the files. Default: the newest.")
+@click.option(
+    "--release",
+    metavar="RELEASE",
+    help="SGLang release whose fixtures stand in for files not given. Default: the newest.",
+)
 @click.option(
     "--format", "form", type=click.Choice(["terminal", "json", "markdown"]), default="terminal", show_default=True
 )
@@ -40,8 +49,8 @@ def command(
     """Say which test classes run under the check.
 
     PATH is a tree of SGLang test sources, or files of it. They are read, never imported or run. For each test class
-    that starts a server: under which level of the busy check, by which class that was set, and how it speculates.
-    Bases are looked for in all PATHs.
+    that starts a server: at which level of the busy check it runs, which class set that level, and how it speculates.
+    Base classes are looked for in all PATHs.
 
     \b
     Examples:
@@ -51,8 +60,8 @@ def command(
       memcheck audit samples/spec_tests --class TestTreeSilent
       memcheck audit samples/spec_tests --format markdown -o audit.md
 
-    Exit codes: 0 told, 1 a class falls short of --require-level, 2 wrong use,
-    3 with --require-level: that cannot be told, 4 unreadable.
+    Exit codes: 0 answered, 1 a class falls short of --require-level, 2 wrong use,
+    3 whether --require-level is met cannot be told, 4 unreadable.
     """
     from memcheck_cli.audit import audit
     from memcheck_cli.audit.requirement import require

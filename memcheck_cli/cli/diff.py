@@ -86,7 +86,7 @@ def command(
     max_expanded: str | None,
     max_nesting: int | None,
 ) -> int:
-    """Compare two runs: did the change help, where do they diverge?
+    """Compare two runs: did the change help, where do they part?
 
     A and B are logs, directories or archives of any kind that analyze reads; one of them may be - for stdin. Says
     whether B fixed or introduced a break, what the two ran with, the first check whose numbers differ (under the same

@@ -45,7 +45,10 @@ def scope_options(function: Function) -> Function:
             "--pool", "pools", multiple=True, metavar="POOL", help="Only this pool: full, swa, ...; repeatable."
         ),
         click.option(
-            "--page-size", type=click.IntRange(1, 1 << 40), metavar="N", help="Page size in tokens, over the log's."
+            "--page-size",
+            type=click.IntRange(1, 1 << 40),
+            metavar="N",
+            help="Page size in tokens; overrides the log's.",
         ),
         click.option(
             "--total",

@@ -68,9 +68,7 @@ class Analysis:
     @property
     def exit_code(self) -> int:
         """What the process ends with: by verdict, or 4 where nothing of the input could be read."""
-        if self.sources and all(s.ledger is None for s in self.sources) and any(s.error for s in self.sources):
-            return 4
-        return EXIT_CODES[self.verdict]
+        return 4 if _unread(self.sources) else EXIT_CODES[self.verdict]
 
 
 def analyze_readings(
@@ -214,6 +212,11 @@ def _number_events(breaks: list[Break]) -> None:
             seen[key].append((number, second, {who}))
 
 
+def _unread(readings: Sequence[SourceReading]) -> bool:
+    """Nothing of the input could be read."""
+    return all(one.ledger is None for one in readings) and any(one.error for one in readings)
+
+
 def _verdict(
     judged: Judged,
     records: int,
@@ -229,6 +232,8 @@ def _verdict(
     if reported:
         return UNDECIDED, f"the server reported a leak that its printed numbers do not show: {reported[0].reason}"
     if records == 0:
+        if _unread(readings):
+            return UNDECIDED, "nothing of the input could be read"
         if scope.checked_level is not None and scope.checked_level >= 1 and any(r.ledger is not None for r in readings):
             return BALANCED, f"no record, and the caller says that the check ran at level {scope.checked_level}"
         if absent:

@@ -220,7 +220,7 @@ def _print_checked(console: Console, analysis: Analysis) -> None:
         )
         return
     console.print(counted(lines, "line was read.", "lines were read."))
-    if analysis.verdict != BALANCED and not analysis.checked_elsewhere:
+    if analysis.verdict != BALANCED and not analysis.checked_elsewhere and analysis.exit_code != 4:
         console.print(
             "To have the server check: set SGLANG_ENABLE_STRICT_MEM_CHECK_DURING_BUSY=2 (0.5.6 on; a line every\n"
             "iteration) or =1 (0.5.13 and later: quiet, the last 1000 messages are dumped when the sum breaks), keep\n"

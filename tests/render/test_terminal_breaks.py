@@ -6,6 +6,9 @@ import io
 
 from made_logs import analysis_of, busy, prefix
 
+from memcheck_cli.forensics.analysis import Scope, analyze_readings
+from memcheck_cli.forensics.breaks import Settings
+from memcheck_cli.ledger.reading import SourceReading
 from memcheck_cli.render.terminal import print_analysis
 
 
@@ -26,3 +29,11 @@ def test_an_event_of_many_ranks_names_some() -> None:
     text = " ".join(told(lines, verbose=False).split())
     assert "TP16 and 23 more too." in text
     assert "TP17 and" not in text
+
+
+def test_what_could_not_be_read_needs_no_advice_on_the_server() -> None:
+    output = io.StringIO()
+    analysis = analyze_readings([SourceReading("no.log", error="no such file or directory")], Settings(), Scope())
+    print_analysis(analysis, output)
+    assert output.getvalue() == "UNDECIDED  nothing of the input could be read.\n0 lines were read.\n"
+    assert analysis.exit_code == 4
