@@ -426,6 +426,25 @@ def test_emit_1_of_sums_with_an_unprinted_term() -> None:
     assert b"total_tokens=90" in emitted([off, *lines], 1)
 
 
+def test_a_total_from_the_pool_sizes_at_start_up() -> None:
+    data = (Path(__file__).parent / "cases" / "b2-swa-total-from-the-pool-sizes.log").read_bytes()
+    result = log(data)
+    assert (result.records, result.agree, result.unknown, result.breaks) == (4, 4, 0, 1)
+    assert not [one for one in replayed(data, Options(emit=1))[0].not_emitted if "--total full" in one]
+
+
+@pytest.mark.parametrize(
+    ("name", "accounted"),
+    [
+        ("b1-assertion-counts-sessions-behind-a-balanced-line", 1010),
+        ("b1-assertion-counts-sessions-behind-a-deficit", 995),
+    ],
+)
+def test_emit_1_of_sessions_that_only_the_assertion_counts(name: str, accounted: int) -> None:
+    out = emitted((Path(__file__).parent / "cases" / f"{name}.log").read_bytes(), 1).decode()
+    assert out.count("AssertionError") == out.count(f"total_tokens={accounted} vs") == 1
+
+
 def test_a_last_line_without_its_end() -> None:
     whole, cut = busy("full", 100, 60, 0, 0, 0, 40), busy("full", 100, 4, 0, 0, 0, 9)
     assert emitted(f"{whole}\n{cut}", 2).decode() == f"{whole}\n{cut}"

@@ -22,7 +22,7 @@ from memcheck_cli.replaying.judgements import pool_check, sum_breaks
 from memcheck_cli.replaying.logs import LogReplayer
 from memcheck_cli.replaying.raw_lines import Around, RawLines
 from memcheck_cli.replaying.releases_of_log import releases_of_form
-from memcheck_cli.replaying.server_word import failed_pools
+from memcheck_cli.replaying.server_word import completed, failed_pools
 
 Write = Callable[[bytes], object]
 _DRAIN_AT = 1024
@@ -215,7 +215,7 @@ class Level1(Emitter):
 
     def check(self, stream: Stream, rows: Sequence[tuple[str, Row]], lived_on: bool, pages: Sequence[Page]) -> None:
         """One whole check: keep its messages, and on a leak print what a server does then."""
-        shown = [(pool, row) for pool, row in rows if pool != EMPTY]
+        shown = completed(stream, [(pool, row) for pool, row in rows if pool != EMPTY])
         if not shown or any(_may_be_cut(row) for _, row in shown):
             return
         key = (stream.run, stream.process, stream.rank)

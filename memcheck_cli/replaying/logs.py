@@ -237,7 +237,7 @@ class LogReplayer:
             return _unknown(judgement, "the ring's text has no uncached tokens to sum")
         total = pool.total if pool.total is not None else self.total_of(stream, pool.pool)
         if total is None:
-            why = "this form prints no total, and neither an assertion nor the banner tells it (--total POOL=N)"
+            why = "this form prints no total, and neither an assertion nor the start-up tells it (--total POOL=N)"
             return _unknown(judgement, why if last else _WAIT)
         if pool.total is None:
             pool = pool._replace(total=total)
@@ -286,7 +286,7 @@ class LogReplayer:
         return _with(judgement, ours)
 
     def total_of(self, stream: Stream, pool: str) -> int | None:
-        """A total that the text does not print: from an assertion, the banner, or told."""
+        """A total that the text does not print: from an assertion, the start-up lines, or told."""
         for known in stream.asserted:
             if known.pool == pool and known.total is not None:
                 return known.total
@@ -295,6 +295,10 @@ class LogReplayer:
             banner = run.banner_total(stream.process)
             if banner is not None:
                 return banner[0]
+        if run is not None:
+            sized = run.layer_tokens(pool, stream.process)
+            if sized is not None:
+                return sized[0]
         return self.totals.get(pool)
 
     def sessions_off(self, stream: Stream) -> bool:
