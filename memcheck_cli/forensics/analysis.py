@@ -112,6 +112,8 @@ def analyze_readings(
         first = next(reading.name for reading in readings if reading.ledger is not None)
         whole.unchecked += [Item(first, None, None, one.rank, one.pool, None, one.reason) for one in absent]
     verdict, reason = _verdict(whole, records, decided, scope, readings, absent)
+    if verdict != BROKEN:
+        reason += _unread_rest(readings)
     if verdict == BALANCED and len(parts) > 1:
         verdict, reason = _undecided_source(parts, scope) or (verdict, reason)
     return Analysis(
@@ -127,6 +129,15 @@ def analyze_readings(
         _explained(whole, readings, trends or {}),
         not records and bool(absent),
     )
+
+
+def _unread_rest(readings: Sequence[SourceReading]) -> str:
+    """What a verdict other than broken must not pass over: a source of which only the beginning was read."""
+    parts = [reading for reading in readings if reading.error is not None and reading.lines]
+    if not parts:
+        return ""
+    others = f" (and {len(parts) - 1} more)" if len(parts) > 1 else ""
+    return f"; {parts[0].name} was not read to its end: {parts[0].error}{others}"
 
 
 def _missing(scope: Scope, readings: Sequence[SourceReading]) -> list[Missing]:

@@ -65,3 +65,15 @@ def test_nothing_found_says_why() -> None:
     assert over([args(), *died]).reason.startswith("no check was printed: the checker itself failed")
     piped = [args().replace("page_size", "pp_size=2, page_size"), prefill()]
     assert "pp_size=2: no release runs the busy check" in over(piped).reason
+
+
+def test_a_source_that_was_not_read_to_its_end_is_no_health_of_the_rest() -> None:
+    def cut(lines: list[str]) -> Analysis:
+        reading = SourceReading("server.log.gz", len(lines), error="truncated gzip data", ledger=ledger_of(lines))
+        return analyze_readings([reading], Settings(), Scope())
+
+    answer = cut(GOOD)
+    assert (answer.verdict, answer.exit_code) == ("balanced", 0)
+    assert answer.reason.endswith("balances; server.log.gz was not read to its end: truncated gzip data")
+    assert "read to its end" in cut(SILENT).reason
+    assert "read to its end" not in cut(BAD).reason
