@@ -18,6 +18,7 @@ NO_TOTAL = [
     prefix() + "[Mem Check (BUSY)] available_size=900, evictable_size=0, protected_size=0, uncached_size=100",
 ]
 MAIN_PROCESS = [args(), prefix() + "The server is fired up and ready to roll!"]
+NAME = "server.log.gz"
 README = ["# Logs of the run", "", "see server.log"]
 
 
@@ -69,7 +70,7 @@ def test_nothing_found_says_why() -> None:
 
 def test_a_source_that_was_not_read_to_its_end_is_no_health_of_the_rest() -> None:
     def cut(lines: list[str]) -> Analysis:
-        reading = SourceReading("server.log.gz", len(lines), error="truncated gzip data", ledger=ledger_of(lines))
+        reading = SourceReading(NAME, len(lines), error="truncated gzip data", ledger=ledger_of(lines, NAME))
         return analyze_readings([reading], Settings(), Scope())
 
     answer = cut(GOOD)
