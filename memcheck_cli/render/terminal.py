@@ -221,10 +221,12 @@ def _print_checked(console: Console, analysis: Analysis) -> None:
         return
     console.print(counted(lines, "line was read.", "lines were read."))
     if analysis.verdict != BALANCED and not analysis.checked_elsewhere and analysis.exit_code != 4:
+        # Without any check, what is unchecked are the reasons why none can have run or been printed.
+        first = "change what stands under `Not checked`, then " if analysis.unchecked else ""
         console.print(
-            "To have the server check: set SGLANG_ENABLE_STRICT_MEM_CHECK_DURING_BUSY=2 (0.5.6 on; a line every\n"
-            "iteration) or =1 (0.5.13 and later: quiet, the last 1000 messages are dumped when the sum breaks), keep\n"
-            "--log-level info, and run again. If it did run at level 1: --checked-level 1.".replace("\n", " ")
+            f"To have the server check: {first}set SGLANG_ENABLE_STRICT_MEM_CHECK_DURING_BUSY=2 (0.5.6 on; a line "
+            "every iteration) or =1 (0.5.13 and later: quiet, the last 1000 messages are dumped when the sum breaks), "
+            "keep --log-level info, and run again. If it did run at level 1: --checked-level 1."
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+from explained import args, explained, prefill
 from made_logs import analysis_of, busy, prefix
 
 from memcheck_cli.forensics.analysis import Scope, analyze_readings
@@ -37,3 +38,10 @@ def test_what_could_not_be_read_needs_no_advice_on_the_server() -> None:
     print_analysis(analysis, output)
     assert output.getvalue() == "UNDECIDED  nothing of the input could be read.\n0 lines were read.\n"
     assert analysis.exit_code == 4
+
+
+def test_what_keeps_the_check_from_running_has_to_change_first() -> None:
+    for flags, told in (({}, "server check: set SGLANG"), ({"pp_size": 2}, "change what stands under `Not checked`")):
+        output = io.StringIO()
+        print_analysis(explained([args(**flags), prefill()]), output)
+        assert told in " ".join(output.getvalue().split())
