@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -73,7 +74,9 @@ def picture_of(comparison: Comparison, one: Compared, width: int) -> Picture | N
     if not shares:
         a, b = a._replace(value=a.raw), b._replace(value=b.raw)
     first = (0, 0) if by_time else one.walk.first
-    a, b = a._replace(x=a.x - first[0]), b._replace(x=b.x - first[1])
+    lost = () if by_time else one.walk.lost
+    a = a._replace(x=a.x - first[0] + _lacking(a.x, [(gap.a, gap.checks) for gap in lost if gap.side == "b"]))
+    b = b._replace(x=b.x - first[1] + _lacking(b.x, [(gap.b, gap.checks) for gap in lost if gap.side == "a"]))
     low, high = _window(a.x, b.x)
     same_total = match.a.total(pool) == match.b.total(pool)
     span = high - low + 1
@@ -81,7 +84,8 @@ def picture_of(comparison: Comparison, one: Compared, width: int) -> Picture | N
     at = one.difference.at if one.difference is not None and one.difference.check == "busy" else None
     mark = None
     if at is not None:
-        mark = min(columns - 1, max(0, (at[0] - first[0] - low) * columns // span))
+        place = at[0] - first[0] + sum(gap.checks for gap in lost if gap.side == "b" and gap.a <= at[0])
+        mark = min(columns - 1, max(0, (place - low) * columns // span))
     return Picture(
         pool,
         term,
@@ -136,6 +140,15 @@ def _points(lane: Lane, track: Track, term: str, by_time: bool) -> _Points | Non
         keep = np.append(x[1:] > x[:-1], True) & (np.maximum.accumulate(x) == x)
         x, raw, off, totals = x[keep], raw[keep], off[keep], totals[keep]
     return _Points(x, raw / np.where(totals > 0, totals, 1), raw.astype(np.int64), off)
+
+
+def _lacking(x: Array, places: Sequence[tuple[int, int]]) -> Array:
+    """How many checks of the other side each iteration's own side lacks before it: so much further it is drawn.
+
+    places: the iterations before which checks are missing, rising, and how many."""
+    at = np.array([place for place, _ in places], np.int64)
+    before = np.cumsum([0, *(checks for _, checks in places)])
+    return before[np.searchsorted(at, x, side="right")]
 
 
 def _window(a: Array, b: Array) -> tuple[int, int]:

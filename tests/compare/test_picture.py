@@ -46,6 +46,27 @@ def test_every_line_fits_and_the_mark_stands_at_the_parting(a: int, b: int, at: 
     assert found.b.off[found.mark]
 
 
+@pytest.mark.parametrize("mirror", [False, True])
+def test_checks_that_one_side_lacks_leave_a_hole(mirror: bool) -> None:
+    checks = steps(200)
+    bad = changed(checks, 150, 0, -3)
+    for at in (None, 150):
+        whole, torn = (bad if at else checks), checks[:80] + checks[84:120] + checks[122:]
+        sides = [log_of(whole, crash=False), log_of(torn)]
+        comparison = compared(*(reversed(sides) if mirror else sides))
+        assert [lost.checks for lost in comparison.main.walk.lost] == [4, 2]
+        found = picture_of(comparison, comparison.main, 200)
+        lacking, having = (found.a, found.b) if mirror else (found.b, found.a)
+        holes = [column for column, value in enumerate(lacking.values) if value is None]
+        assert holes == [80, 81, 82, 83, 120, 121]
+        assert None not in having.values
+        assert {found.apart[column] for column in holes} == {None}
+        by = -3 if mirror else 3  # the whole side is 3 below the torn one
+        apart = [by if at and column >= at - 1 else 0 for column in range(200) if column not in holes]
+        assert [value for column, value in enumerate(found.apart) if column not in holes] == apart
+        assert found.mark == (at - 1 if at else None)
+
+
 def test_shares_and_scale() -> None:
     checks = [(50_000, 0, 0, 0, 50_000)] * 10 + [(100_000, 0, 0, 0, 0)] * 10
     found = picture(log_of(checks), log_of(checks))
