@@ -187,6 +187,14 @@ def test_an_uncached_that_rose_lost_no_batch() -> None:
     assert "batch-not-counted" not in hits(explained([*start, *now]))
 
 
+def test_a_few_tokens_short_in_uncached_are_no_batch() -> None:
+    rows = [(3000 - 7 * at, 0, 1000, 0, 96 + 7 * at) for at in range(4)]
+    short = [busy("full", 4096, *row) for row in [*rows, (2972, 0, 1000, 0, 121)]]
+    found = explained([args(), prefill(), *short])
+    assert found.explanation.evidence[1].moves.wrong.term == "uncached"
+    assert hits(found)[0] == "page-dropped" and "batch-not-counted" not in hits(found)
+
+
 def test_an_idle_break_behind_a_busy_one_was_not_hidden_in_uncached() -> None:
     clean = [args(), prefill(), busy("full", 4096, 3000, 0, 1000, 0, 96)]
     assert "hidden-in-uncached" in hits(explained([*clean, *idle(full(4096, 3000, 1048))]))

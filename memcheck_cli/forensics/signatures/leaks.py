@@ -153,9 +153,9 @@ LEAKS: tuple[Signature, ...] = (
             numbers.leak,
             numbers.busy,
             numbers.token_pool,
-            either(numbers.wrong_is("uncached"), nearby.matches_prefill, nearby.matches_uncached_before),
+            either(nearby.matches_prefill, nearby.matches_uncached_before),
         ),
-        firmer=((nearby.matches_prefill, 1), (nearby.chunked, 0)),
+        firmer=((nearby.matches_prefill, 1), (numbers.wrong_is("uncached"), 1), (nearby.chunked, 0)),
         urls=(f"{REPO}/pull/1797", f"{REPO}/pull/20476"),
     ),
     Signature(
@@ -235,11 +235,12 @@ LEAKS: tuple[Signature, ...] = (
         needs=(
             numbers.leak,
             numbers.token_pool,
-            numbers.wrong_not("available", "evictable", "protected"),
+            numbers.wrong_not("available", "evictable", "protected", "uncached"),
         ),
         unless=(numbers.negative_term,),
         firmer=(
             (numbers.wrong_is("available"), 2),
+            (numbers.wrong_is("uncached"), 0),
             (numbers.unexplained, 0),
             (numbers.whole_pages, 0),
             (numbers.plain_decode, 1),
