@@ -198,6 +198,8 @@ def test_a_few_tokens_short_in_uncached_are_no_batch() -> None:
 def test_an_idle_break_behind_a_busy_one_was_not_hidden_in_uncached() -> None:
     clean = [args(), prefill(), busy("full", 4096, 3000, 0, 1000, 0, 96)]
     assert "hidden-in-uncached" in hits(explained([*clean, *idle(full(4096, 3000, 1048))]))
+    more = idle(full(4096, 3000, 999))  # 97 are missing, and 96 were uncached
+    assert "hidden-in-uncached" not in hits(explained([*clean, *more]))
     broken = busy("full", 4096, 3000, 0, 1000, 0, 48)
     found = explained([*clean, broken, *idle(full(4096, 3000, 1048))])
     assert len(found.breaks) == 2

@@ -134,12 +134,16 @@ def alike_on_ranks(e: Evidence) -> Proof | None:
     return tuple(Fact(b.row.line, f"{b.stream.rank} prints the same numbers") for b in ranks[:4])
 
 
-def busy_checks_balanced(e: Evidence) -> Proof | None:
-    """The last busy check before the idle report balances."""
+def hid_in_uncached(e: Evidence) -> Proof | None:
+    """The last busy check before the idle report balances, and what is missing there fits in its uncached."""
     witness = e.found.witness
     if e.found.check != "idle" or witness is None or witness.check != "busy" or witness.iteration != e.row.iteration:
         return None
-    return (Fact(witness.line, f"the last busy check (iteration {witness.iteration}) balances"),)
+    uncached = e.before("uncached")
+    if uncached is None or uncached < -e.delta:
+        return None
+    text = f"the last busy check (iteration {witness.iteration}) balances, with uncached={uncached}"
+    return (Fact(witness.line, text),)
 
 
 def large(e: Evidence) -> Proof | None:

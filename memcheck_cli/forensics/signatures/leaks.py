@@ -268,14 +268,14 @@ LEAKS: tuple[Signature, ...] = (
     Signature(
         id="hidden-in-uncached",
         title="Busy checks balance, the idle check breaks",
-        seen="the last busy check balances, the first idle report does not",
+        seen="the last busy check balances, the first idle report does not, and misses no more than was uncached",
         points_to="points to a loss of {amount} at the release of the last requests: counted as uncached while they "
         "ran, owned by nobody when they were gone",
         against="An older busy check that breaks too.",
         harm=CAPACITY,
         separate="One request at a time with an idle moment after each shows which kind of request it is.",
         strength=52,
-        needs=(numbers.leak, numbers.idle, numbers.token_pool, lasting.busy_checks_balanced),
+        needs=(numbers.leak, numbers.idle, numbers.token_pool, lasting.hid_in_uncached),
         unless=(numbers.negative_term,),
         firmer=((numbers.unexplained, 0), (setting.speculation, 1)),
         urls=(f"{REPO}/issues/35270", f"{REPO}/issues/36081"),
