@@ -73,10 +73,10 @@ def beyond_bounds(ledger: Ledger, judged: Judged) -> None:
         )
         line = ledger.joint.first_line
         judged.findings.append(Item(ledger.source, None, None, ledger.joint.rank, None, line, reason, "many-streams"))
-    if ledger.last_run_line is not None:
+    if ledger.starts.beyond is not None:
         reason = f"more than {bounds.RUNS:,} server starts: what follows is counted with the last run"
         judged.findings.append(
-            Item(ledger.source, bounds.RUNS, None, None, None, ledger.last_run_line, reason, "many-runs")
+            Item(ledger.source, bounds.RUNS, None, None, None, ledger.starts.beyond, reason, "many-runs")
         )
 
 

@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from memcheck_cli.ledger import bounds
+from memcheck_cli.ledger.captured import Captured
 from memcheck_cli.ledger.cuts import cut_mark, may_be
 from memcheck_cli.ledger.peers import Group, Member, Peers
 from memcheck_cli.ledger.rows import NO_MARKS, Row, Segment, Series, accounted
-from memcheck_cli.ledger.runs import Run
+from memcheck_cli.ledger.starts import Starts
 from memcheck_cli.ledger.stream import EMPTY, Asserted, Page, Stream, Watcher
 from memcheck_cli.ledger.stretch import EDGE, Pairs, StreamStretch, Stretch
+from memcheck_cli.ledger.tracebacks import Tracebacks
 from memcheck_cli.log.context import STRUCTURAL_MARKERS
 from memcheck_cli.log.lines import read_message, settle_bare
 from memcheck_cli.log.records import (
@@ -86,14 +88,6 @@ class _Printed(NamedTuple):
     pool: PoolText
 
 
-class _Crash(NamedTuple):
-    """The last `Scheduler hit an exception` of a process."""
-
-    rank: str
-    time: str | None
-    line: int
-
-
 _STRUCTURAL = tuple(mark.decode("ascii") for mark in STRUCTURAL_MARKERS)
 CURRENT_FORMS = ("b3", "b4", "B3", "B4")
 ALWAYS_HEEDED = frozenset({"server-args", "command", "banner", "exception", "flush"})
@@ -111,12 +105,6 @@ TAGS = ("[Mem Check", "etected!", "KV double free: ", "KV page use-after-free: "
 TELLING = ("etected!", "UserWarning: ")
 """Reports without numbers hold one of these where they tell by themselves what they are."""
 
-STARTING_LINES = 1000
-"""Lines after the start of a server that are read one by one, until it is ready or serves."""
-
-TRACEBACK_LINES = 400
-"""Lines after an exception's head that are read one by one, to find the function a bare error came from."""
-
 
 class Ledger:
     """Everything the checker said in one source, by run and stream.
@@ -127,9 +115,11 @@ class Ledger:
     def __init__(self, source: str, watcher: Watcher | None = None, head: int = 0) -> None:
         self.source = source
         self.head = head
-        self._starting = 0  # lines left in which a server may tell how it starts
         self.watcher = watcher
-        self.runs: dict[int, Run] = {}
+        self.starts = Starts()
+        self.runs = self.starts.runs
+        self.run_number = self.starts.run_number
+        self.run_of = self.starts.run_of
         self.streams: dict[StreamKey, Stream] = {}
         self.rejected_count = 0
         self.rejecting: Callable[[Line, str], None] | None = None  # is told of rejected lines, with the reason
@@ -141,29 +131,17 @@ class Ledger:
         self.watchdog_line: int | None = None  # the first of them
         self.peers = Peers()
         self.joint: Stream | None = None  # what was beyond the bounds, once there was something
-        self.last_run_line: int | None = None  # of the first start beyond the bounds
         self._processes: set[str] = set()
         self._looks = 0
         # Ranks that a line no reader leaves out has named, with the first such line: they exist, checked or not.
         self.ranks: dict[tuple[int, str | None, str], int] = {}
-        self._numbers: dict[str | None, int] = {}  # current run of each process that had a start of its own
         self._reports: dict[str | None, _Report] = {}
-        self._crashes: dict[str | None, _Crash] = {}
-        self._traceback: dict[str | None, tuple[int, str | None]] = {}  # lines left, last function named
+        self._tracebacks = Tracebacks()
+        self._origin = self._tracebacks.origin
         self._wrapped: dict[str | None, tuple[Line, Torn, str]] = {}  # reports an editor may have wrapped
         self._dumps: set[str | None] = set()  # processes whose watchdog is printing
-        self._captured: dict[tuple[str | None, str], str | None] = {}  # in captured output: repeats until this time
-        self._captured_from = 0  # the first line of it
-        self._capture_repeats = False  # what the last prefixed captured line was
+        self._captured = Captured(self._latest)
         self._young: dict[StreamKey, None] = {}  # streams that may still be dumps, in order
-        # What `wants_batches` and `wants_startup` need not look for again before the next start.
-        self._held = False
-        self._told = False
-        self._paged = False  # the last start told its page size
-        self._own_holders = 0  # processes with a start of their own that hold something since
-        # Processes without a start of their own that hold something: how many in each run, and in which runs each.
-        self._holders: dict[int, int] = {}
-        self._holding: dict[str, list[int]] = {}
         self._last: tuple[str | None, str, Stream] | None = None
 
     # What a fast reader must know
@@ -171,29 +149,25 @@ class Ledger:
     @property
     def wants_batches(self) -> bool:
         """Batch lines matter now: for telling dumps from streams, or for the border of the next run."""
-        # Of several processes with starts of their own one is enough: the others print banners too.
-        self._held = self._held or self._own_holders > 0 or self._holds(None)
-        if not self._held:
+        if not self.starts.held:
             return True
         return bool(self._young) and any(self.streams[key].burst.wants_batches for key in self._young)
 
     @property
     def settled(self) -> bool:
         """One more record of a known stream changes nothing of what is wanted."""
-        return self._held and not self._young
+        return self.starts.surely_held and not self._young
 
     @property
     def wants_startup(self) -> bool:
         """Start-up lines matter now: what the server was started with is not told yet, or it is still starting."""
-        if not self._told:
-            self._told = self._paged and (self._own_holders > 0 or self._holds(None))
-        return not self._told
+        return not self.starts.told
 
     @property
     def wants_every_line(self) -> bool:
         """Every line matters now: an idle report may go on, a traceback is being read, or a server is starting."""
         return bool(
-            self._reports or self._traceback or self._wrapped or self._captured or self._dumps or self._starting
+            self._reports or self._tracebacks or self._wrapped or self._captured or self._dumps or self.starts.starting
         )
 
     def heeds(self, line: Line, message: Message) -> bool:
@@ -219,8 +193,8 @@ class Ledger:
 
     def fold(self, line: Line, message: Message | None) -> None:
         """Take the next line; `message` is what its text means, None for any other line."""
-        if self._starting:
-            self._starting -= 1
+        if self.starts.starting:
+            self.starts.starting -= 1
         if line.process is not None and line.process not in self._processes:
             if len(self._processes) < bounds.PROCESSES:
                 self._processes.add(line.process)
@@ -228,7 +202,7 @@ class Ledger:
                 return
             else:
                 line = _as_further(line)
-        if (line.captured or self._captured) and self._is_repeated(line):
+        if (line.captured or self._captured) and self._captured.repeats(line):
             return
         if self._wrapped:
             joined = self._unwrap(line, message)
@@ -237,8 +211,8 @@ class Ledger:
             line, message = joined
         if self._reports:
             self._continue_report(line, message)
-        if self._traceback and not isinstance(message, Unnumbered):
-            self._trace(line)
+        if self._tracebacks and not isinstance(message, Unnumbered):
+            self._tracebacks.follow(line)
         if self._dumps and line.prefixed:
             self._dumps.discard(line.process)
         if message is None:
@@ -353,37 +327,15 @@ class Ledger:
 
     # Lines that repeat or continue others
 
-    def _is_repeated(self, line: Line) -> bool:
-        """Whether a line of captured output was already printed while the test ran.
-
-        Such a section repeats the past: a stream's lines in it are repetitions up to the last time that was read of
-        that stream before the section.
-        """
-        if not line.captured:
-            self._captured.clear()
-            self._capture_repeats = False
-            return False
-        key = (line.process, line.rank)
-        if not self._captured:
-            self._captured_from = line.number
-        if line.prefixed and line.time is not None:
-            if key not in self._captured:
-                self._captured[key] = self._latest(line.process, line.rank)
-            until = self._captured[key]
-            self._capture_repeats = until is not None and line.time <= until
-        else:
-            self._captured.setdefault(("", ""), None)
-        return self._capture_repeats
-
-    def _latest(self, process: str | None, rank: str) -> str | None:
-        """The latest time of any checker line of a stream, or of the start of its process, before captured output."""
+    def _latest(self, process: str | None, rank: str, before: int) -> str | None:
+        """The latest time of any checker line of a stream, or of the start of its process before a line."""
         times: list[str] = []
         run = self.run_number(process)
         stream = self.streams.get((run, process, rank))
         if stream is not None:
             times += [s.segments[-1].last.time or "" for s in (*stream.busy.values(), *stream.idle.values())]
         start = self.runs[run].starts.get(process) if run in self.runs else None
-        if start is not None and (start.args_line or 0) < self._captured_from:
+        if start is not None and (start.args_line or 0) < before:
             times.append(start.time or "")
         return max(times, default="") or None
 
@@ -419,19 +371,6 @@ class Ledger:
 
     # Streams and runs
 
-    def run_number(self, process: str | None) -> int:
-        """The run a process is in now; a process without a start of its own takes part in the source's run."""
-        number = self._numbers.get(process)
-        return number if number is not None else self._numbers.get(None, 1)
-
-    def run_of(self, process: str | None) -> Run:
-        """The run a process is in now."""
-        number = self.run_number(process)
-        run = self.runs.get(number)
-        if run is None:
-            run = self.runs[number] = Run(number)
-        return run
-
     def stream_of(self, process: str | None, rank: str) -> Stream:
         """The stream of one rank of one process in its current run, made when it is first named."""
         last = self._last
@@ -462,52 +401,19 @@ class Ledger:
             self.joint.watcher = self.watcher
         return self.joint
 
-    def _holds(self, process: str | None) -> bool:
-        number = self.run_number(process)
-        if process is None:
-            return self._holders.get(number, 0) > 0
-        run = self.runs.get(number)
-        start = run.starts.get(process) if run is not None else None
-        return start is not None and start.holds
-
-    def _hold(self, process: str | None) -> None:
-        """A banner, a batch line or a check of a process."""
-        self._starting = 0
-        start = self.run_of(process).start_of(process)
-        if start.holds:
-            return
-        start.holds = True
-        if process is None or process not in self._numbers:
-            number = self.run_number(process)
-            self._holders[number] = self._holders.get(number, 0) + 1
-            if process is not None:
-                self._holding.setdefault(process, []).append(number)
-        else:
-            self._own_holders += 1
-
     def _start(self, process: str | None, line: int) -> None:
-        """A server start on `line`: a new run where the current one already holds a banner, a batch line or a check."""
-        number = self.run_number(process)
-        self._held = self._told = self._paged = False
-        self._starting = STARTING_LINES
-        if self._holds(process):
+        """A server start on `line`."""
+        starts = self.starts
+        if starts.holds(process):
+            number = starts.run_number(process)
             for key in list(self._young):
-                if key[0] == number and (key[1] == process or (process is None and key[1] not in self._numbers)):
+                if key[0] == number and (key[1] == process or (process is None and not starts.has_own(key[1]))):
                     stream = self.streams[key]
                     self._opened(stream, "busy", stream.settle())
                     stream.burst.over = True
                     del self._young[key]
-            if number >= bounds.RUNS:
-                self.last_run_line = self.last_run_line or line
-            else:
-                number += 1
-                if process is not None and process in self._numbers:
-                    self._own_holders -= 1
             self._last = None
-        self._numbers[process] = number
-        if process is not None:
-            for held in self._holding.pop(process, ()):
-                self._holders[held] -= 1
+        starts.begin(process, line)
 
     def _context(self, line: Line, message: Context) -> None:
         kind = message.kind
@@ -520,7 +426,7 @@ class Ledger:
                 start.args_line = start.args_line or line.number
                 start.time = start.time or line.time
                 if "page_size" in start.args:
-                    self._paged = True
+                    self.starts.paged = True
             else:
                 start.quoted.update(message.values)
         elif kind == "quoted-flags":
@@ -529,7 +435,7 @@ class Ledger:
                 start.quoted.setdefault(name, value)
         elif kind == "banner":
             start = self.run_of(line.process).start_of(line.process)
-            self._hold(line.process)
+            self.starts.hold(line.process)
             start.banner.update(message.values)
             start.banner_line = line.number
         elif kind == "pool-sizes":
@@ -546,7 +452,7 @@ class Ledger:
                         start.pool_sizes[pool] = message.values[name]
                         start.pool_sizes_line = line.number
         elif kind in ("prefill", "decode"):
-            self._hold(line.process)
+            self.starts.hold(line.process)
             for key in list(self._young):
                 stream = self.streams[key]
                 self._opened(stream, "busy", stream.batch_line())
@@ -555,29 +461,11 @@ class Ledger:
         elif kind == "watchdog" and DUMP_MARK in line.text:
             self._dumps.add(line.process)
         elif kind == "exception" and line.text.startswith("Scheduler hit"):
-            self._crashes[line.process] = _Crash(line.rank, line.time, line.number)
-            self._traceback[line.process] = (TRACEBACK_LINES, None)
+            self._tracebacks.begin(line)
         if kind in STARTING:
             self.run_of(line.process).changed()
         if line.rank != "-" and kind in ALWAYS_HEEDED and len(self.ranks) < bounds.STREAMS:
             self.ranks.setdefault((self.run_number(line.process), line.process, line.rank), line.number)
-
-    def _trace(self, line: Line) -> None:
-        """Follow a traceback to its end: a prefixed line or a line at the left margin."""
-        state = self._traceback.get(line.process)
-        if state is None:
-            return
-        left, function = state
-        if line.prefixed or left <= 0 or (line.text and not line.text[0].isspace()):
-            del self._traceback[line.process]
-            return
-        _, found, name = line.text.rpartition(", in ")
-        self._traceback[line.process] = (left - 1, name.strip() if found else function)
-
-    def traced_function(self, process: str | None) -> str | None:
-        """The innermost function that the open traceback of a process has named so far."""
-        state = self._traceback.get(process)
-        return state[1] if state else None
 
     # Busy records
 
@@ -587,7 +475,7 @@ class Ledger:
             return
         if not stream.checks:
             stream.copied = line.copied
-            self._hold(line.process)
+            self.starts.hold(line.process)
             stream.first_line = stream.first_line or line.number
         current = message.form.startswith(CURRENT_FORMS)
         if not message.pools:
@@ -719,18 +607,6 @@ class Ledger:
             self._looks += len(self.streams)
             yield from [stream for key, stream in self.streams.items() if key[0] == run]
 
-    def _origin(self, line: Line, crashed: str = "") -> tuple[str, str | None]:
-        """Rank and time of a line; an unprefixed error line has those of its process's last exception.
-
-        crashed: the rank that the text itself names; the prefix has the last word.
-        """
-        if crashed:
-            return (line.rank if line.prefixed and line.rank != "-" else crashed), line.time
-        if line.prefixed or line.rank != "-":
-            return line.rank, line.time
-        crash = self._crashes.get(line.process)
-        return (crash.rank, crash.time) if crash else (line.rank, line.time)
-
     # Idle reports
 
     def _idle(self, line: Line, message: Idle) -> None:
@@ -842,7 +718,7 @@ class Ledger:
     def _holds_check(self, stream: Stream, line: Line) -> None:
         # A dump is printed in one go: what was held back before this report is settled, and counts before it.
         self._opened(stream, "busy", stream.settle())
-        self._hold(line.process)
+        self.starts.hold(line.process)
         stream.first_line = stream.first_line or line.number
 
     def _requests(self, line: Line, message: RequestPool) -> None:
@@ -891,10 +767,10 @@ class Ledger:
         self.openings.append(Opening(stream, "pages", message.pool or "", row))
 
     def _unnumbered(self, line: Line, message: Unnumbered) -> None:
-        state = self._traceback.pop(line.process, None)
-        if state is None and not any(mark in line.text for mark in TELLING):
+        function = self._tracebacks.function(line.process)
+        if not self._tracebacks.end(line.process) and not any(mark in line.text for mark in TELLING):
             return  # the last line of a traceback without the traceback says nothing of this checker
-        settled = settle_bare(message, state[1] if state else None)
+        settled = settle_bare(message, function)
         if settled is None or settled.continuation:
             return
         rank, time = self._origin(line)
