@@ -111,9 +111,9 @@ def _legend(picture: Picture, unit: str) -> str:
 def _unseen(letter: str, side: Drawn, unit: str) -> list[str]:
     said = []
     if side.before:
-        said.append(f"{letter} has {counted(side.before, unit)} before")
+        said.append(f"{letter} has {counted(side.before, unit)} before it")
     if side.behind:
-        said.append(f"{letter} has {counted(side.behind, unit)} behind")
+        said.append(f"{letter} goes on for {counted(side.behind, f'more {unit}')}")
     return said
 
 

@@ -271,8 +271,8 @@ def parting_sentences(comparison: Comparison, one: Compared) -> list[str]:
         side, other = lost.side.upper(), "B" if lost.side == "a" else "A"
         at = lost.a if lost.side == "a" else lost.b
         said.append(
-            f"At check {at} {side} has {counted(lost.checks, 'check')} that {other} lacks, and both go on alike "
-            f"behind: {other}'s log lost lines, or only {side} ran them."
+            f"At check {at} {side} has {counted(lost.checks, 'check')} that {other} lacks, and after that both "
+            f"go on alike: {other}'s log lost lines, or only {side} ran them."
         )
     if len(walk.lost) > 3:
         said.append(f"… and {len(walk.lost) - 3} more such places.")
@@ -306,7 +306,7 @@ def _ends(one: Compared) -> list[str]:
     behind = [total - at + 1 for total, at in zip(checks, one.walk.ended, strict=True)]
     for letter, other, more in (("A", "B", behind[0]), ("B", "A", behind[1])):
         if more > 0:
-            return [f"{letter} has {counted(more, 'check')} more behind them, where {other} ends."]
+            return [f"{letter} has {counted(more, 'check')} more after them, where {other} ends."]
     return []
 
 

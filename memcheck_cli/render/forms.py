@@ -34,7 +34,7 @@ SCHEMA = "memcheck.forms/1"
 
 KINDS = {
     "busy": "Busy check",
-    "assertion": "Assertion behind a busy check",
+    "assertion": "Assertion after a busy check",
     "pages": "Page check",
     "idle": "Idle check, token pools",
     "pool": "A pool on its own line",
@@ -201,7 +201,7 @@ def print_form(form: Dialect, output: IO[str]) -> None:
         hanging(console, "  releases  ", form.releases)
         hanging(console, "  text      ", document["text"] or "(empty)")
         if document["behind"]:
-            hanging(console, "  behind    ", ", ".join(document["behind"]))
+            hanging(console, "  suffixes  ", ", ".join(document["behind"]))
         if form.pool:
             hanging(console, "  pool      ", form.pool)
         renamed = {printed: term for printed, term in document["terms"].items() if printed != term}
@@ -262,7 +262,7 @@ def _print_pool(console: Console, pool: Mapping[str, Any]) -> None:
             says = f"   {_conclusion(pool)}" if name == "delta" else ""
             console.print(f"    {name:<13} {number:>19}{says}", soft_wrap=True)
     if pool["total"] is None and pool["accounted"] is not None:
-        console.print("    no total is printed: the assertion behind it or the start-up banner has it")
+        console.print("    no total is printed: the assertion after it or the start-up banner has it")
     for name, value in pool["extra_terms"].items():
         meaning = f"  ({_MEANINGS[name]})" if name in _MEANINGS else "  (no SGLang release prints this name)"
         hanging(console, "    also ", f"{safe(name, 40)}={safe(str(value))}{meaning}")

@@ -66,11 +66,9 @@ def _print_result(console: Console, result: LogReplay | RecordingReplay, options
         indented(console, f"reading ended early: {safe(result.error, 300)}", style="yellow")
     if result.records:
         indented(console, f"{what} by the rules of {safe(rules)}{told}")
-        indented(
-            console,
-            f"agree {result.agree}, disagree {result.disagreements}, unknown {result.unknown}: "
-            + ("the server's word beside ours" if isinstance(result, LogReplay) else "the recorded sizes beside ours"),
-        )
+        other = "the server's own verdicts" if isinstance(result, LogReplay) else "the recorded sizes"
+        said = f"agree {result.agree}, disagree {result.disagreements}, unknown {result.unknown}"
+        indented(console, f"compared with {other}: {said}")
     else:
         indented(console, what)
     for reason, number in list(result.unknown_reasons.items())[: None if verbose else SHOWN]:
@@ -117,7 +115,7 @@ def _print_first_log_break(console: Console, result: LogReplay) -> None:
     if first is None or first.ours is None:
         return
     place = f"{_log_place(first.place)}, line {first.place.line}"
-    said = f"First break: {place}: {_off(first.ours, first.pool.total)}; the server: {first.server}."
+    said = f"First break: {place}: {_off(first.ours, first.pool.total)}; the server's own verdict: {first.server}."
     indented(console, said, style="red")
 
 
@@ -146,7 +144,7 @@ def _print_against(console: Console, result: LogReplay | RecordingReplay, rules:
         indented(console, f"What {safe(untold)} makes of {checks} cannot be told.", 4)
     if other.first is None:
         indented(
-            console, "Where both can be told, they part nowhere." if other.untold else "The two rules part nowhere.", 4
+            console, "Where both can be told, they never differ." if other.untold else "The two rules never differ.", 4
         )
         return
     many = counted(other.differ, "check" if isinstance(result, RecordingReplay) else "record")
@@ -156,7 +154,7 @@ def _print_against(console: Console, result: LogReplay | RecordingReplay, rules:
     else:
         at, mine, against = other.first
         said = f"line {at.line}, {_log_place(at)}: {rules}: {mine}; {other.rules}: {against}"
-    indented(console, safe(f"They part on {many}, first at {said}.", 500), 4)
+    indented(console, safe(f"They differ on {many}, first at {said}.", 500), 4)
 
 
 def _stops(ours: Stop, rules: str, theirs: Stop, others: str, untold: Collection[str]) -> str:

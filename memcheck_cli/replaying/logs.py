@@ -350,7 +350,7 @@ class LogReplayer:
                 question.add(place, server, judgement.pool, ours)
         if judgement.server == UNKNOWN:
             result.unknown += 1
-            why = "nothing behind it shows what the server concluded"
+            why = "nothing after it shows what the server concluded"
             result.unknown_reasons[why] = result.unknown_reasons.get(why, 0) + 1
         elif ours.leak == (judgement.server == FAILED):
             result.agree += 1

@@ -95,7 +95,7 @@ def test_what_only_one_side_has_is_cut_and_told(one: int, two: int) -> None:
     found = picture(log_of(checks[:one]), log_of(checks[:two]))
     assert found.span == 150
     assert (found.a if one > two else found.b).behind == 4850
-    assert any("has 4850 checks behind" in line for line in drawn(found))
+    assert any("goes on for 4850 more checks" in line for line in drawn(found))
 
 
 def test_streams_are_laid_over_each_other_where_their_numbers_agree() -> None:
