@@ -507,11 +507,10 @@ class Ledger:
 
     def record(
         self, rank: str, pool: str, line: int, offset: int, time: str, total: int, terms: tuple[int, ...]
-    ) -> bool | None:
-        """A record of a whole bare line in the current form, of a stream that is known and has no burst any more.
+    ) -> bool:
+        """A record of a whole bare line in the current form: `fold` in fewer steps. Answers whether breaks were opened.
 
-        To be used while nothing is wanted but marked lines. Answers whether it opened a break; None where it was not
-        taken because the conditions do not hold.
+        To be used while nothing is wanted but marked lines.
         """
         last = self._last
         if last is not None and last[1] == rank and last[0] is None:
@@ -519,17 +518,27 @@ class Ledger:
         else:
             known = self.streams.get((self.run_number(None), None, rank))
             if known is None:
-                return None
+                known = self.stream_of(None, rank)
             stream = known
             self._last = (None, rank, stream)
-        if not stream.burst.over or pool not in stream.busy:
-            return None
         self.records += 1
+        if not stream.burst.over or pool not in stream.busy:
+            return self._early(stream, pool, Row(line, offset, None, time, total, terms, None, NO_MARKS, "B3"))
         row = stream.record(pool, line, offset, time, total, terms)
         if row is None:
             return False
         self.openings.append(Opening(stream, "busy", pool, row))
         return True
+
+    def _early(self, stream: Stream, pool: str, row: Row) -> bool:
+        """A record of a stream that may still be a dump, or that is new. Answers whether breaks were opened."""
+        if not stream.checks:
+            self.starts.hold(None)
+            stream.first_line = stream.first_line or row.line
+        self._opened(stream, "busy", stream.add(_label(stream.busy, pool), row, True))
+        if not stream.burst.over or self._young:
+            self._grow(stream)
+        return bool(self.openings)
 
     @staticmethod
     def row_of(line: Line, message: Message, pool: PoolText) -> Row:

@@ -69,11 +69,8 @@ class LedgerSink:
     def record(
         self, rank: str, pool: str, line: int, offset: int, time: str, total: int, terms: tuple[int, ...]
     ) -> bool:
-        """A whole bare busy line of the current form, not read otherwise. Answers whether it was taken."""
-        ledger = self.ledger
-        opened = ledger.record(rank, pool, line, offset, time, total, terms)
-        if opened is None:
-            return False
+        """A whole bare busy line of the current form, not read otherwise. It is always taken."""
+        opened = self.ledger.record(rank, pool, line, offset, time, total, terms)
         self.hint(_BARE)
         if opened:
             self.again.keep()
