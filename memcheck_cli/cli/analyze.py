@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING
 
@@ -12,7 +11,8 @@ import click
 from memcheck_cli.cli.inputs import found_in, limits_of
 from memcheck_cli.cli.options import input_options, output_option, scope_options, writable_file
 from memcheck_cli.cli.progress import INTERRUPTED, Display
-from memcheck_cli.cli.writing import write_json
+from memcheck_cli.cli.telling import tell
+from memcheck_cli.cli.writing import answer_to, keep_apart, write_json
 from memcheck_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -86,7 +86,9 @@ def command(
     from memcheck_cli.forensics.analysis import Scope, analyze_readings
     from memcheck_cli.forensics.breaks import Settings
 
-    _keep_apart(paths, output, rejects)
+    if rejects == "-" and output is None:
+        raise UsageError("--rejects - writes to stdout, where the answer goes: give the answer a file with -o")
+    keep_apart(paths, {"-o": output, "--rejects": rejects})
     watched: dict[str, Trends] = {}
     with ExitStack() as stack:
         rejected = None
@@ -101,19 +103,14 @@ def command(
             readings = _read(found, display, jobs, watched if trends else None, rejected)
         for reading in readings:
             if reading.error is not None:
-                click.echo(f"memcheck: {reading.name}: {reading.error}", err=True)
-        if rejected is not None and rejects == "-":
-            rejected.write_to(sys.stdout)
-        elif rejected is not None and rejects is not None:
-            with open(rejects, "w", encoding="utf-8") as file:  # noqa: PTH123
+                tell(f"{reading.name}: {reading.error}")
+        if rejected is not None:
+            with answer_to(None if rejects == "-" else rejects) as file:
                 rejected.write_to(file)
     scope = Scope(frozenset(ranks), frozenset(pools), checked_level)
     analysis = analyze_readings(readings, Settings(page_size, dict(totals)), scope, watched)
-    if output is not None:
-        with open(output, "w", encoding="utf-8") as file:  # noqa: PTH123
-            _write(analysis, form, verbose, file)
-    else:
-        _write(analysis, form, verbose, sys.stdout)
+    with answer_to(output) as file:
+        _write(analysis, form, verbose, file)
     return INTERRUPTED if display.stopped else analysis.exit_code
 
 
@@ -170,22 +167,6 @@ def _load_answering() -> None:
     import memcheck_cli.forensics.explanation
     import memcheck_cli.render.analysis_json
     import memcheck_cli.render.explanation_json  # noqa: F401
-
-
-def _keep_apart(paths: tuple[str, ...], output: str | None, rejects: str | None) -> None:
-    """Raise UsageError where one thing would be written over another."""
-    if rejects == "-" and output is None:
-        raise UsageError("--rejects - writes to stdout, where the answer goes: give the answer a file with -o")
-    written = [path for path in (output, rejects) if path is not None and path != "-"]
-    if len(written) == 2 and os.path.realpath(written[0]) == os.path.realpath(written[1]):
-        raise UsageError("-o and --rejects name the same file")
-    for path in written:
-        if any(_same(path, given) for given in paths):
-            raise UsageError(f"{click.format_filename(path)} is an input, and would be written over")
-
-
-def _same(one: str, two: str) -> bool:
-    return os.path.isfile(one) and os.path.exists(two) and os.path.samefile(one, two)  # noqa: PTH110, PTH113, PTH121
 
 
 def _watch(name: str, watched: dict[str, Trends]) -> Trends:

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize(
     ("line", "code"),
     [
+        ("analyze nowhere samples/healthy.log", 0),
         ("artifacts nowhere samples/healthy.log", 0),
         ("diff samples samples/healthy.log", 0),
         ("replay nowhere samples/healthy.log", 0),

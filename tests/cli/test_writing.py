@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 VERBS = {
+    "analyze": ("analyze samples/lost-page.log", 1),
     "artifacts": ("artifacts samples/ci-run.zip", 1),
     "artifacts, quiet": ("artifacts samples/quiet.log", 3),
     "audit": ("audit samples/spec_tests", 0),
@@ -55,9 +56,14 @@ def test_a_full_disk_under_json(verb: str) -> None:
     assert (code, told.count("\n")) == (4, 1) and "standard output" in told
 
 
-@pytest.mark.parametrize("option", ["--json", "--junit"])
-def test_a_full_disk_under_the_other_answers_of_artifacts(option: str) -> None:
-    code, told = shell(f"artifacts samples/ci-run.zip {option} /dev/full")
+@pytest.mark.parametrize(
+    "line",
+    ["artifacts samples/ci-run.zip --json", "artifacts samples/ci-run.zip --junit", "analyze torn.log --rejects"],
+)
+def test_a_full_disk_under_other_answers(line: str, tmp_path: Path) -> None:
+    (tmp_path / "torn.log").write_text("[2026-06-11 08:15:01] [Mem Check (BUSY)] [full] total=100, avail\n")
+    (tmp_path / "samples").symlink_to(ROOT / "samples")
+    code, told = shell(f"{line} /dev/full", tmp_path)
     assert (code, told) == (4, "memcheck: the answer cannot be written to /dev/full: No space left on device\n")
 
 
@@ -91,7 +97,7 @@ def test_standard_input_that_is_not_there(line: str, code: int, told: str) -> No
     assert got == code and told in said.splitlines()[-1]
 
 
-@pytest.mark.parametrize("verb", ["diff A A", "artifacts A", "replay A", "replay A --emit 2", "audit A"])
+@pytest.mark.parametrize("verb", ["analyze A", "diff A A", "artifacts A", "replay A", "replay A --emit 2", "audit A"])
 def test_an_input_is_not_written_over(verb: str, tmp_path: Path) -> None:
     text = (ROOT / "samples" / "healthy.log").read_bytes()
     (tmp_path / "A").write_bytes(text)
