@@ -120,9 +120,10 @@ def _groups(console: Console, groups: Sequence[Group], verbose: bool) -> None:
         if group.known is not None:
             indented(console, safe(known_word(group.known, group.accepted), 400), 4)
     left_out(console, len(groups) - len(shown))
-    signature = next((group.fingerprint.signature for group in shown if group.fingerprint.signature), None)
-    if signature is not None:
-        indented(console, Text(f"What that points to: memcheck explain {signature}", style="dim"))
+    signatures = dict.fromkeys(group.fingerprint.signature for group in groups if group.fingerprint.signature)
+    for number, signature in enumerate(signatures):
+        head = "What that points to:" if number == 0 else " " * 20
+        indented(console, f"{head} memcheck explain {signature}", style="dim")
 
 
 def _comparison(console: Console, bundle: Bundle) -> None:

@@ -38,3 +38,12 @@ def test_the_column_of_pages_is_there_where_pages_say_something(tmp_path: Path, 
     rows = [line.split(" | ") for line in summary(bundle).splitlines() if line.startswith("| ")]
     assert ("pages" in rows[0]) == there
     assert len({len(row) for row in rows}) == 1 and len(rows) == 2 + len(names)
+
+
+def test_every_signature_is_named_once(tmp_path: Path) -> None:
+    text = told(bundle_of(tmp_path, "lost-page", "pair-bad", "swa-lost-page"))
+    assert text.count("What that points to:") == 1
+    assert [line.split()[-1] for line in text.splitlines() if "memcheck explain" in line] == [
+        "page-dropped",
+        "swa-one-page",
+    ]
