@@ -38,10 +38,10 @@ def _print(console: Console, analysis: Analysis, verbose: bool) -> None:
     if analysis.first_break is None:
         console.print(verdict_line(analysis.verdict, f"{safe(analysis.reason, 400)}."))
         _print_checked(console, analysis)
-    shown = analysis.breaks if verbose else analysis.breaks[:SHOWN_BREAKS]
     by_event: dict[int, list[Break]] = {}
     for found in analysis.breaks:
         by_event.setdefault(found.event, []).append(found)
+    shown = analysis.breaks if verbose else [seen[0] for seen in by_event.values()][:SHOWN_BREAKS]
     for number, found in enumerate(shown):
         if number == 0:
             console.print(verdict_line(analysis.verdict, _where(found), "default bold"))
@@ -51,9 +51,8 @@ def _print(console: Console, analysis: Analysis, verbose: bool) -> None:
             indented(console, sentence)
         if number == 0 or verbose:
             console.print(Padding(_balance_sheet(found), (0, 0, 0, 2)))
-    if len(shown) < len(analysis.breaks):
-        more = counted(len(analysis.breaks) - len(shown), "more series that breaks", "more series that break")
-        console.print(f"… and {more} (-v shows them)")
+    if not verbose and len(shown) < len(by_event):
+        console.print(f"… and {counted(len(by_event) - len(shown), 'more event')} (-v shows them)")
     print_explanation(console, analysis, verbose)
     _print_streams(console, analysis, verbose)
     _print_items(console, "Undetermined", analysis.undetermined, verbose)
@@ -85,14 +84,22 @@ def _where(found: Break) -> str:
     if found.check == "idle":
         after = found.after_iteration
         place = "at an idle report" + (f" after iteration {after}" if after else "")
+    elif found.check == "pages":
+        place = f"in the page check after iteration {found.iteration}" if found.iteration else "in a page check"
     elif found.iteration is None:
         place = "at an assertion without a record"
-    elif found.check == "pages":
-        place = f"in the page check after iteration {found.iteration}"
     else:
         place = f"at iteration {found.iteration}{_from_end(found)}"
     time = f", {safe(found.row.time).replace('T', ' ')}" if found.row.time else ""
     return f"{pool}{rank}{process}{run}: {place}, {safe(found.source)}:{found.row.line}{time}"
+
+
+def _who(found: Break) -> str:
+    """The rank, with its process where it has one; the process alone where no rank is printed."""
+    rank, process = safe(found.stream.rank), safe(found.stream.process or "")
+    if not process:
+        return rank
+    return process if rank == "-" else f"{rank} of {process}"
 
 
 def _from_end(found: Break) -> str:
@@ -118,8 +125,9 @@ def _sentences(found: Break, analysis: Analysis, by_event: Mapping[int, Sequence
     elif found.delta is None:
         said.append("The server's assertion names no sum.")
     else:
+        them = "it" if found.delta == -1 else "them"
         words = {
-            "leak": f"{counted(-found.delta, unit)} missing: nobody owns them (a leak)",
+            "leak": f"{counted(-found.delta, unit)} missing: nobody owns {them} (a leak)",
             "overcount": f"{counted(found.delta, unit)} too many: owned twice (an overcount)",
             "reported": "the sum balances, but the server reports it as a leak",
         }[found.kind]
@@ -138,7 +146,7 @@ def _sentences(found: Break, analysis: Analysis, by_event: Mapping[int, Sequence
         )
     peers = [b for b in by_event[found.event] if b is not found]
     if peers:
-        ranks = ", ".join(safe(b.stream.rank) for b in peers[:SHOWN_RANKS])
+        ranks = ", ".join(f"{_who(b)} (line {b.row.line})" for b in peers[:SHOWN_RANKS])
         more = f" and {len(peers) - SHOWN_RANKS} more" if len(peers) > SHOWN_RANKS else ""
         said.append(f"The same event was seen by {ranks}{more} too.")
     if found.series_breaks > 1:
