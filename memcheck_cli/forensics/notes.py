@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from memcheck_cli.forensics.breaks import Item, Judged
 from memcheck_cli.ledger import Ledger, Note, Series, Stream, bounds
+from memcheck_cli.ledger.book import TORN_REPORT
 from memcheck_cli.ledger.reading import SourceReading
 from memcheck_cli.log.records import Value
 
@@ -39,8 +40,13 @@ def add_notes(reading: SourceReading, judged: Judged) -> None:
 
 def noted(ledger: Ledger, judged: Judged) -> None:
     """Add what the notes of a ledger say: reported leaks are undetermined, crashes of the checker are none."""
+    broken = {(found.stream.run, found.stream.process, found.stream.rank) for found in judged.breaks}
     for note in ledger.notes:
-        if note.kind == "leak":
+        if note.kind == TORN_REPORT:
+            if (note.run, note.process, note.rank) not in broken:  # else it may be about what breaks
+                reason = f"the server reported a leak in a line that is {note.what} (`{note.detail[:120]}`)"
+                judged.undetermined.append(_item(ledger, note, reason, reported=True))
+        elif note.kind == "leak":
             reason = f"the server reported a leak without numbers: {note.what} (`{note.detail[:120]}`)"
             judged.undetermined.append(_item(ledger, note, reason, reported=True))
         elif note.kind == "pool-bytes":

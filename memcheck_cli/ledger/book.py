@@ -67,7 +67,7 @@ class Note(NamedTuple):
 class _Report:
     """An idle report that is still being read: pool texts on following lines may belong to it."""
 
-    __slots__ = ("copied", "extra", "label", "line", "origin", "pools")
+    __slots__ = ("copied", "extra", "label", "line", "origin", "pools", "torn")
 
     def __init__(self, line: Line, origin: tuple[str, str | None], message: Idle) -> None:
         self.line = line
@@ -75,6 +75,7 @@ class _Report:
         self.copied = message.copied or line.copied
         self.extra = message.extra
         self.label = message.label  # a pool label that still waits for its numbers
+        self.torn = False  # what stands behind its head cannot be read; further pools may follow
         self.pools = [_Printed(line.number, line.offset, cut_mark(line), message.form, pool) for pool in message.pools]
 
 
@@ -95,6 +96,9 @@ ALWAYS_HEEDED = frozenset({"server-args", "command", "banner", "exception", "flu
 
 STARTING = frozenset({"server-args", "command", "quoted-flags", "banner", "pool-sizes"})
 """Kinds of context lines that tell something of how a server was started."""
+
+TORN_REPORT = "torn"
+"""Kind of the note on a report that is cut or torn."""
 
 DUMP_MARK = "batch_size()="
 """Stands in the head of a watchdog's dump, behind which it prints pools that are no checks."""
@@ -557,6 +561,12 @@ class Ledger:
             stream = self.streams.get((self.run_number(line.process), line.process, line.rank))
             if stream is not None:
                 stream.torn()
+        elif message.report == "idle":
+            self._idle(line, Idle("torn", (), message.raised, message.copied, crashed=message.crashed))
+            self._reports[line.process].torn = True
+        elif message.report:
+            rank, time = self._origin(line, message.crashed) if message.raised else (line.rank, line.time)
+            self._note_torn(line, rank, time, message.copied)
 
     def _assertion(self, line: Line, message: BusyAssertion) -> None:
         rank, time = self._origin(line, message.crashed)
@@ -651,6 +661,9 @@ class Ledger:
         if report is None:
             return
         rank, time = report.origin
+        if report.torn and not report.pools:
+            self._note_torn(report.line, rank, time, report.copied)
+            return
         stream = self.stream_of(process, rank)
         self._holds_check(stream, report.line)
         rows = []
@@ -789,6 +802,15 @@ class Ledger:
             self._noted.add(key)
             note = Note(run, line.process, rank, line.number, time, settled.kind, settled.what, settled.detail)
             self.notes.append(note)
+
+    def _note_torn(self, line: Line, rank: str, time: str | None, copied: bool) -> None:
+        """The server reported a leak in a line that cannot be read."""
+        run = self.run_number(line.process)
+        key = (run, line.process, rank, TORN_REPORT)
+        if len(self.notes) < bounds.NOTES and not (key in self._noted and copied):
+            self._noted.add(key)
+            text = line.text.strip()[:300]
+            self.notes.append(Note(run, line.process, rank, line.number, time, TORN_REPORT, "cut or torn", text))
 
     # Reading the result
 

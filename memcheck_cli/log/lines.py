@@ -127,7 +127,8 @@ def read_message(text: str, prefixed: bool) -> Message | None:
         return torn("the busy tag stands behind the fragment of another line")
     message = _read_prefixed(text) if prefixed else _read_unprefixed(text, copied)
     if message is None and torn_report_at(text, prefixed) >= 0:
-        return torn("the report stands behind the fragment of another line", False)
+        damaged = torn("the report stands behind the fragment of another line", False)
+        return damaged._replace(report="behind a fragment")
     return message
 
 

@@ -194,13 +194,19 @@ class Torn(NamedTuple):
     certain. busy: the tag was the busy one, so the line breaks the sequence of its stream.
     continues: of an idle report or assertion that ends right behind a whole `name=value` pair and its comma: the text.
     An editor may have wrapped it, so `lines.read_message(continues + " " + next unprefixed text, prefixed)` may
-    succeed; else empty."""
+    succeed; else empty.
+    report: what the server reported in it, by its undamaged head: `idle`, `requests`, `assertion`, `pages`, else empty;
+    raised, copied, crashed: as in `Idle`."""
 
     form: str
     reason: str
     busy: bool = True
     pool: str | None = None
     continues: str = ""
+    report: str = ""
+    raised: bool = False
+    copied: bool = False
+    crashed: str = ""
 
 
 class Context(NamedTuple):

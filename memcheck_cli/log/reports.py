@@ -64,13 +64,15 @@ def read_report(text: str, start: int, error: str, copied: bool, crashed: str = 
             if not error and behind == len(text) and head in _ALONE:
                 return PoolParts("2024-head", {})
             if head in _IDLE_FORMS or head in _EXACT_IDLE:
-                return _read_idle(text, start, behind, raised, copied, crashed)
+                idle_report = _read_idle(text, start, behind, raised, copied, crashed)
+                return _reported(idle_report, "idle", raised, copied, crashed)
             if head in _REQUEST_HEADS:
-                return _read_requests(text, start, behind, raised, copied, crashed)
+                requests = _read_requests(text, start, behind, raised, copied, crashed)
+                return _reported(requests, "requests", raised, copied, crashed)
             if head == _POOL_BYTES:
                 return Unnumbered("pool-bytes", "pool-bytes", _note("pool-bytes").what, text[start:][:_DETAIL], copied)
         if head.endswith("Mem Leak Detected!") and error in ("AssertionError", "crashed"):
-            return _read_assertion(text, start, copied, crashed)
+            return _reported(_read_assertion(text, start, copied, crashed), "assertion", True, copied, crashed)
         return None
     for form in _BY_START.get(text[start : start + 4], ()):
         if (error in form.behind or error == "crashed") and text.startswith(form.body.start, start):
@@ -78,8 +80,16 @@ def read_report(text: str, start: int, error: str, copied: bool, crashed: str = 
             if message is not None:
                 return message
             if form.kind == "pages":
-                return torn("the page report is cut or torn", False)
+                damaged = torn("the page report is cut or torn", False)
+                return _reported(damaged, "pages", error not in ("", "UserWarning"), copied, crashed)
     return None
+
+
+def _reported(message: Message, report: str, raised: bool, copied: bool, crashed: str) -> Message:
+    """A damaged text still says that the server reported something."""
+    if not isinstance(message, Torn):
+        return message
+    return message._replace(report=report, raised=raised, copied=copied, crashed=crashed)
 
 
 def _note(name: str) -> Dialect:
@@ -176,7 +186,7 @@ def _read_requests(text: str, start: int, behind: int, raised: bool, copied: boo
     return torn("the request-pool report lacks a number", False, "req")
 
 
-def _read_assertion(text: str, start: int, copied: bool, crashed: str) -> Message | None:
+def _read_assertion(text: str, start: int, copied: bool, crashed: str) -> Message:
     said = text[start:]
     for form in busy.ASSERTIONS:
         if form.head or not said.startswith(form.body.start):
