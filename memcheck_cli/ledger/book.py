@@ -67,7 +67,7 @@ class Note(NamedTuple):
 class _Report:
     """An idle report that is still being read: pool texts on following lines may belong to it."""
 
-    __slots__ = ("copied", "extra", "label", "line", "origin", "pools", "torn")
+    __slots__ = ("blank", "copied", "extra", "label", "line", "origin", "pools", "torn")
 
     def __init__(self, line: Line, origin: tuple[str, str | None], message: Idle) -> None:
         self.line = line
@@ -75,6 +75,7 @@ class _Report:
         self.copied = message.copied or line.copied
         self.extra = message.extra
         self.label = message.label  # a pool label that still waits for its numbers
+        self.blank = False  # the last line was blank: another one may have been put behind every line
         self.torn = False  # what stands behind its head cannot be read; further pools may follow
         self.pools = [_Printed(line.number, line.offset, cut_mark(line), message.form, pool) for pool in message.pools]
 
@@ -137,7 +138,8 @@ class Ledger:
         self.joint: Stream | None = None  # what was beyond the bounds, once there was something
         self._processes: set[str] = set()
         self._looks = 0
-        # Ranks that a line no reader leaves out has named, with the first such line: they exist, checked or not.
+        # Ranks that a line in the head has named, or one that no reader leaves out, with the first such line: they
+        # exist, checked or not.
         self.ranks: dict[tuple[int, str | None, str], int] = {}
         self._reports: dict[str | None, _Report] = {}
         self._tracebacks = Tracebacks()
@@ -194,6 +196,11 @@ class Ledger:
         return not isinstance(message, PoolLine | PoolParts)
 
     # Folding
+
+    def saw(self, line: Line) -> None:
+        """A line of any kind from the head of the source: the rank that printed it exists."""
+        if line.rank != "-" and line.prefixed and len(self.ranks) < bounds.STREAMS:
+            self.ranks.setdefault((self.run_number(line.process), line.process, line.rank), line.number)
 
     def fold(self, line: Line, message: Message | None) -> None:
         """Take the next line; `message` is what its text means, None for any other line."""
@@ -638,9 +645,13 @@ class Ledger:
         if report is None:
             return
         if line.prefixed:
-            if line.rank == report.origin[0]:
+            if line.rank == report.origin[0] or report.blank:
                 self._close_report(line.process)
             return  # else a line of another stream of the same process
+        if not line.text.strip():
+            report.blank = True
+            return
+        report.blank = False
         if isinstance(message, PoolLine):
             pool = message.pool
             if not message.labelled and report.label:

@@ -151,6 +151,8 @@ def _tell_rejects(reading: SourceReading, ledger: Ledger, passed: Passed, reject
 
 def _fold(reading: SourceReading, ledger: Ledger, line: Line, message: Message | None) -> None:
     """Take a line into the ledger, and into what else is told of a run."""
+    if line.offset < ledger.head:
+        ledger.saw(line)
     if message is not None:
         if not isinstance(message, Busy) and not ledger.heeds(line, message):
             ledger.fold(line, None)
