@@ -114,6 +114,15 @@ class Stream:
             return None
         return "ring-dump" if self.asserted_dump or self.burst.repeated else "stream"
 
+    def records(self) -> dict[str, int]:
+        """Records of every pool, those of assertions without a busy record among them."""
+        found: dict[str, int] = {}
+        for series in (*self.busy.values(), *self.idle.values(), *([self.requests] if self.requests else [])):
+            found[series.pool] = found.get(series.pool, 0) + series.records
+        for asserted, row, _ in self.lone_assertions:
+            found[asserted.pool] = found.get(asserted.pool, 0) + (row.terms.count(None) < len(row.terms))
+        return found
+
     def add(self, pool: str, row: Row, current_form: bool) -> list[Entry]:
         """One busy record (pool EMPTY for an empty full line). Answers the records that open a break."""
         opens = self._arriving is None or pool in self._arriving or pool in ("full", EMPTY)

@@ -112,14 +112,11 @@ def witness_data(row: Row) -> dict[str, Any]:
 
 def stream_data(source: str, stream: Stream, analysis: Analysis) -> dict[str, Any]:
     """One stream with its pools."""
-    pools: dict[str, dict[str, int]] = {}
-    series = [*stream.busy.values(), *stream.idle.values(), *([stream.requests] if stream.requests else [])]
-    for one in series:
-        entry = pools.setdefault(one.pool, {"records": 0, "breaks": 0})
-        entry["records"] += one.records
-    for pool in pools:
-        key = (source, stream.run, stream.process, stream.rank, pool)
-        pools[pool]["breaks"] = analysis.breaking.get(key, 0)
+    where = (source, stream.run, stream.process, stream.rank)
+    pools = {
+        pool: {"records": records, "breaks": analysis.breaking.get((*where, pool), 0)}
+        for pool, records in stream.records().items()
+    }
     return {
         "source": source,
         "run": stream.run,

@@ -49,7 +49,7 @@ def _print(console: Console, analysis: Analysis, verbose: bool) -> None:
             heading(console, f"ALSO  {_where(found)}")
         for sentence in _sentences(found, analysis, by_event):
             indented(console, sentence)
-        if number == 0 or verbose:
+        if found.check != "pages" and (number == 0 or verbose):
             console.print(Padding(_balance_sheet(found), (0, 0, 0, 2)))
     if not verbose and len(shown) < len(by_event):
         console.print(f"… and {counted(len(by_event) - len(shown), 'more event')} (-v shows them)")
@@ -260,10 +260,7 @@ def _print_streams(console: Console, analysis: Analysis, verbose: bool) -> None:
         if processes:
             head.append(safe(stream.process or "-", 30))
         head += [safe(stream.rank), stream.mode or "-", str(stream.checks), str(stream.idle_reports)]
-        records: dict[str, int] = {}
-        for one in [*stream.busy.values(), *stream.idle.values(), *([stream.requests] if stream.requests else [])]:
-            records[one.pool] = records.get(one.pool, 0) + one.records
-        for number, (pool, count) in enumerate(records.items() or [("-", 0)]):
+        for number, (pool, count) in enumerate(stream.records().items() or [("-", 0)]):
             breaks = analysis.breaking.get((source, stream.run, stream.process, stream.rank, pool), 0)
             cells = head if number == 0 else [""] * len(head)
             table.add_row(*cells, safe(pool), str(count), str(breaks), style="red" if breaks else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 from explained import args, explained, prefill
-from made_logs import analysis_of, busy, prefix
+from made_logs import analysis_of, assertion, busy, prefix
 
 from memcheck_cli.forensics.analysis import Scope, analyze_readings
 from memcheck_cli.forensics.breaks import Settings
@@ -65,6 +65,17 @@ def test_equal_ranks_of_two_processes_are_told_apart() -> None:
 def test_a_page_report_before_any_check() -> None:
     text = " ".join(told([f"{prefix('TP0')}KV double free: sub-pool 0 has 3 duplicate pages."]).split())
     assert "BROKEN pool full on TP0: in a page check, made.log:1" in text
+
+
+def test_page_reports_have_no_balance_sheet() -> None:
+    report = f"{prefix('TP0')}KV double free: sub-pool 0 has 3 duplicate pages."
+    assert "first broken" not in told([busy("full", 100, 90, 0, 0, 0, 10, rank="TP0"), report])
+
+
+def test_an_assertion_without_a_record_stands_among_the_streams() -> None:
+    text = told(assertion("full", 100, 80, 0, 0, 0, 10, rank="TP1"))
+    row = next(line for line in text.splitlines() if line.startswith("TP1"))
+    assert row.split() == ["TP1", "-", "0", "0", "full", "1", "1"]
 
 
 def test_one_token_is_one() -> None:
