@@ -41,7 +41,7 @@ def test_every_rejected_line_is_written(tmp_path: Path) -> None:
     path = tmp_path / "server.log"
     path.write_bytes(log())
     rejects = tmp_path / "rejects.tsv"
-    answer = json.loads(run(path, "--rejects", rejects, "--format", "json"))
+    answer = json.loads(run(path, "--rejects", rejects, "--format", "json", code=3))
     written = rows(rejects.read_text())
     assert [(row[0], row[1], row[3]) for row in written] == [
         (str(path), "2", TORN),
@@ -60,7 +60,7 @@ def test_nothing_rejected_is_an_empty_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_stdin_and_stdout(tmp_path: Path, pack: object) -> None:
-    told = run("-", "--rejects", "-", "-o", tmp_path / "answer", stdin=pack(log()))  # type: ignore[operator]
+    told = run("-", "--rejects", "-", "-o", tmp_path / "answer", stdin=pack(log()), code=3)  # type: ignore[operator]
     assert [row[:2] for row in rows(told)] == [["-", "2"], ["-", "4"], ["-", "5"], ["-", "6"]]
     assert rows(told)[1][3] == WRAPPED
 
