@@ -426,6 +426,30 @@ def test_emit_1_of_sums_with_an_unprinted_term() -> None:
     assert b"total_tokens=90" in emitted([off, *lines], 1)
 
 
+def case(name: str, *changes: Change) -> LogReplay:
+    data = (Path(__file__).parent / "cases" / f"{name}.log").read_bytes()
+    return log(data, Options(changes=changes))
+
+
+def test_what_if_of_an_idle_report_goes_by_its_own_equation() -> None:
+    # releases before 0.5.4 have no busy check, and so no equation of one
+    (question,) = case("form-d-has-both-parts", without("protected")).what_if
+    assert (question.breaks, question.new, question.cured) == (2, 0, 0)
+    assert question.first is not None and question.first[1].delta == -7
+    # protected is printed and not summed: leaving it out changes nothing
+    (question,) = case("form-g-hybrid-protected-not-in-the-equation", without("protected")).what_if
+    assert (question.breaks, question.before, question.new) == (1, 1, 0)
+    (question,) = case("form-g-hybrid-protected-not-in-the-equation", with_term("protected")).what_if
+    assert (question.breaks, question.cured, question.new) == (1, 1, 1)
+
+
+def test_what_if_of_an_assertion_alone_goes_by_its_sum() -> None:
+    (question,) = case("b0-assertion-without-a-record", total_of("full", 984)).what_if
+    assert question.explains
+    (question,) = case("b0-assertion-without-a-record", total_of("full", 1000)).what_if
+    assert question.first is not None and question.first[1].delta == -16
+
+
 def test_a_total_from_the_pool_sizes_at_start_up() -> None:
     data = (Path(__file__).parent / "cases" / "b2-swa-total-from-the-pool-sizes.log").read_bytes()
     result = log(data)

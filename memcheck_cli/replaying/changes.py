@@ -53,10 +53,17 @@ def total_of(pool: str, total: int) -> Change:
     return Change("total", pool, total)
 
 
-def judge_with(server: Server, pool: PoolCheck, changes: Sequence[Change]) -> Verdict | None:
-    """The verdict on one pool under the equation of `server` and `changes`; None where the total is not known."""
+def judge_with(
+    server: Server, pool: PoolCheck, changes: Sequence[Change], terms: Sequence[str] | None = None
+) -> Verdict | None:
+    """The verdict on one pool under the equation of `server` and `changes`; None where the total is not known.
+
+    terms: those that are summed without the changes, where it is not the busy check's equation that counts.
+    """
     total = pool.total
-    summed = list(server.equation.summed) if server.equation is not None else []
+    if terms is None:
+        terms = server.equation.summed if server.equation is not None else ()
+    summed = list(terms)
     extra = pool.extra_sum
     for change in changes:
         if change.kind == "total":
@@ -105,9 +112,17 @@ class WhatIf:
         """Every record that broke balances under the changes, and none breaks anew."""
         return self.before > 0 and self.breaks == 0
 
-    def add(self, place: object, server: Server, pool: PoolCheck, plain: Verdict | None) -> Verdict | None:
-        """One more record; `plain` is its verdict without the changes. Answers the one with them."""
-        changed = judge_with(server, pool, self.changes)
+    def add(
+        self,
+        place: object,
+        server: Server,
+        pool: PoolCheck,
+        plain: Verdict | None,
+        terms: Sequence[str] | None = None,
+    ) -> Verdict | None:
+        """One more record; `plain` is its verdict without the changes. Answers the one with them. terms: see
+        `judge_with`."""
+        changed = judge_with(server, pool, self.changes, terms)
         self.met = self.met or any(_meets(change, pool) for change in self.changes)
         broke = plain is not None and plain.leak
         breaks = changed is not None and changed.leak

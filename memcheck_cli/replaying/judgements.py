@@ -5,12 +5,13 @@ Numbers are tokens (slots for the mamba and request pools).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from memcheck_cli.checker.invariant import Verdict
 from memcheck_cli.checker.printing import PoolCheck
+from memcheck_cli.checker.terms import TERMS
 from memcheck_cli.ledger import Row
 from memcheck_cli.replaying.changes import WhatIf
 from memcheck_cli.replaying.parting import LogPlace, Parting
@@ -18,7 +19,7 @@ from memcheck_cli.replaying.parting import LogPlace, Parting
 
 class Judgement(NamedTuple):
     """One record with both verdicts. ours: None where it cannot be recomputed, and why says so. server: see
-    `server_word`."""
+    `server_word`. summed: the terms that its equation sums."""
 
     place: LogPlace
     pool: PoolCheck
@@ -26,6 +27,7 @@ class Judgement(NamedTuple):
     ours: Verdict | None
     server: str
     why: str = ""
+    summed: Sequence[str] = TERMS
 
 
 @dataclass(slots=True)
@@ -69,6 +71,13 @@ def sum_breaks(row: Row) -> bool:
     return "tolerated" not in row.marks and row.total is not None and row.accounted != row.total
 
 
+def summed_terms(row: Row, summed: Sequence[str]) -> Sequence[str]:
+    """Those of `summed` that the form of a record sums: one prints protected without summing it."""
+    if "protected_not_summed" not in row.marks:
+        return summed
+    return tuple(term for term in summed if term != "protected")
+
+
 def pool_check(pool: str, row: Row) -> PoolCheck:
     """A record of a log as the checker's input."""
     marks = row.marks
@@ -92,7 +101,7 @@ def pool_check(pool: str, row: Row) -> PoolCheck:
         ring="skipped" in marks,
         duplicates=type(duplicates) is int and duplicates > 0,
         extra=extra,
-        extra_sum=row.accounted - sum(terms.values()),
+        extra_sum=row.accounted - sum(terms.get(term, 0) for term in summed_terms(row, TERMS)),
     )
 
 

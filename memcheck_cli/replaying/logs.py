@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from memcheck_cli.checker.invariant import Verdict, equation, verdict
+from memcheck_cli.checker.printing import PoolCheck
 from memcheck_cli.checker.releases import Release
 from memcheck_cli.checker.server import POOL_TEXTS, Server
 from memcheck_cli.checker.terms import TERMS
@@ -19,7 +20,7 @@ from memcheck_cli.ledger.cuts import could_go_on
 from memcheck_cli.ledger.stream import EMPTY
 from memcheck_cli.log.records import Line, Message
 from memcheck_cli.replaying.changes import Change, judge_with, questions
-from memcheck_cli.replaying.judgements import Judgement, LogReplay, pool_check
+from memcheck_cli.replaying.judgements import Judgement, LogReplay, pool_check, summed_terms
 from memcheck_cli.replaying.parting import DIES_ON_HYBRID, NO_TOTAL, LogPlace, Parting, outcome
 from memcheck_cli.replaying.releases_of_log import Candidates
 from memcheck_cli.replaying.server_word import FAILED, UNKNOWN, busy_words, completed, failed_pools, idle_words
@@ -183,7 +184,8 @@ class LogReplayer:
             stream.run, stream.process, stream.rank, pool, kind, row.iteration if kind == "busy" else None, row.line,
             row.time,
         )  # fmt: skip
-        judgement = Judgement(place, pool_check(pool, row), rules, None, word)
+        check = pool_check(pool, row)
+        judgement = Judgement(place, check, rules, None, word, summed=self._summed(rules, kind, check, row, hybrid))
         silent = self._silent(stream, kind, hybrid)
         if silent:
             self._set_against(judgement, stream, hybrid)
@@ -262,19 +264,28 @@ class LogReplayer:
         server = self.server(judgement.rules, judgement.place.check, pool.pool, hybrid)
         if judgement.place.check == "busy":
             return server.judge(pool)
+        return verdict(
+            pool.terms,
+            pool.total or 0,
+            summed=judgement.summed,
+            tolerated="tolerated" in row.marks,
+            reported="reported" in row.marks,
+            extra=pool.extra_sum,
+        )
+
+    def _summed(self, rules: str, kind: str, pool: PoolCheck, row: Row, hybrid: bool) -> Sequence[str]:
+        """The terms that the equation of a record sums."""
+        if pool.pool == "req":
+            return TERMS
+        server = self.server(rules, kind, pool.pool, hybrid)
+        if kind == "busy":
+            return server.equation.summed if server.equation is not None else ()
         # Idle reports keep the equation of the form they are printed in: the same names mean different things there.
         summed: tuple[str, ...] = TERMS
         if self.rules is not None and len(pool.terms) == len(TERMS):
             told = equation(self.rules, "idle", server.cache) if self.rules != "dev" else None
             summed = told.summed if told is not None else TERMS
-        return verdict(
-            pool.terms,
-            pool.total or 0,
-            summed=summed,
-            tolerated="tolerated" in row.marks,
-            reported="reported" in row.marks,
-            extra=pool.extra_sum,
-        )
+        return summed_terms(row, summed)
 
     def _decide_requests(self, judgement: Judgement, stream: Stream) -> Judgement:
         run = self.ledger.runs.get(stream.run)
@@ -316,12 +327,16 @@ class LogReplayer:
             place = LogPlace(
                 stream.run, stream.process, stream.rank, asserted.pool, "busy", None, asserted.line, row.time
             )
-            judgement = Judgement(place, pool_check(asserted.pool, row), rules, None, FAILED)
+            check = pool_check(asserted.pool, row)
+            summed = self._summed(rules, "busy", check, row, asserted.pool == "swa")
+            judgement = Judgement(place, check, rules, None, FAILED, summed=summed)
             if row.named_terms():
                 self._count(self._decide(judgement, row, stream, last=True))
             elif asserted.total is None or asserted.accounted is None:
                 self._count(_unknown(judgement, "the assertion names no sum"))
             else:
+                check = check._replace(total=asserted.total, extra_sum=asserted.accounted)
+                judgement = judgement._replace(pool=check)
                 self._count(_with(judgement, verdict({"available": asserted.accounted}, asserted.total)))
 
     # Folding judgements
@@ -347,7 +362,7 @@ class LogReplayer:
         for question in result.what_if:
             if not judgement.pool.ring:
                 server = self.server(judgement.rules, place.check, place.pool, place.pool == "swa")
-                question.add(place, server, judgement.pool, ours)
+                question.add(place, server, judgement.pool, ours, judgement.summed)
         if judgement.server == UNKNOWN:
             result.unknown += 1
             why = "nothing after it shows what the server concluded"

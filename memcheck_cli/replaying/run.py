@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from memcheck_cli.checker.invariant import DEV_SWA, equation
 from memcheck_cli.checker.server import RING_MESSAGES
 from memcheck_cli.checker.terms import TERMS
 from memcheck_cli.errors import UnreadableError, UsageError
@@ -215,7 +214,7 @@ def _replay_log(name: str, stream: Ahead, options: Options, write: Callable[[byt
     result.lines = reader.lines
     if emitter is not None:
         emitter.finish()
-    test = log_test(window, name, _summed(window)) if window is not None else None
+    test = log_test(window, name, _summed_at(window)) if window is not None else None
     return _Done(result, test, emitter.untold() if emitter is not None else ())
 
 
@@ -232,12 +231,6 @@ def _blocks(stream: Ahead, result: LogReplay) -> Iterator[bytes]:
         yield block
 
 
-def _summed(window: Window) -> Sequence[str]:
-    """The terms that the rules of the break's record sum."""
-    if window.broken is None:
-        return TERMS
-    place = window.broken.place
-    if place.check == "idle":
-        return TERMS
-    row = equation(window.broken.rules) if window.broken.rules != "dev" else DEV_SWA
-    return row.summed if row is not None else TERMS
+def _summed_at(window: Window) -> Sequence[str]:
+    """The terms that the equation of the break's record sums."""
+    return TERMS if window.broken is None else window.broken.summed
