@@ -107,7 +107,13 @@ DUMP_MARK = "batch_size()="
 TAGS = ("[Mem Check", "etected!", "KV double free: ", "KV page use-after-free: ")
 """The checker's tags. Pool texts on lines of their own bear none."""
 
-TELLING = ("etected!", "UserWarning: ")
+TELLING = (
+    "etected!",
+    "UserWarning: ",
+    "Sanity check FAILED",
+    "Radix tree sanity check failed",
+    "RadixTree sanity check failed",
+)
 """Reports without numbers hold one of these where they tell by themselves what they are."""
 
 
