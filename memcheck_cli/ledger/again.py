@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from memcheck_cli.errors import UnreadableError
+from memcheck_cli.ledger.rows import row_of
 from memcheck_cli.ledger.window import WINDOW, BatchEvent, Window
 from memcheck_cli.log.batch_lines import SURE_BATCH
 from memcheck_cli.log.context import MARKERS
@@ -195,5 +196,7 @@ class Again:
         for line, message in reader.feed(text):
             # A record in several wrapped parts has the place of its first part.
             if isinstance(message, Busy) and message.pools and line.number == number:
-                group.tell(offset, self._ledger.row_of(line, message, message.pools[0]))
+                pool = message.pools[0]
+                row = row_of(line, line.time, pool.terms, pool.total, pool.marks, message.form, pool.extra)
+                group.tell(offset, row)
                 return

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from memcheck_cli.ledger import bounds
 from memcheck_cli.ledger.captured import Captured
-from memcheck_cli.ledger.cuts import cut_mark, may_be
+from memcheck_cli.ledger.cuts import may_be
+from memcheck_cli.ledger.idle_reports import IdleReport
 from memcheck_cli.ledger.peers import Group, Member, Peers
-from memcheck_cli.ledger.rows import NO_MARKS, Row, Segment, Series, accounted
+from memcheck_cli.ledger.rows import NO_MARKS, Row, Segment, Series, accounted, row_of, terms_of
 from memcheck_cli.ledger.starts import Starts
 from memcheck_cli.ledger.stream import EMPTY, Asserted, Page, Stream, Watcher
 from memcheck_cli.ledger.stretch import EDGE, Pairs, StreamStretch, Stretch
@@ -31,11 +32,9 @@ from memcheck_cli.log.records import (
     PageReport,
     PoolLine,
     PoolParts,
-    PoolText,
     RequestPool,
     Torn,
     Unnumbered,
-    Value,
 )
 
 PROTECTED = TERMS.index("protected")
@@ -62,32 +61,6 @@ class Note(NamedTuple):
     kind: str
     what: str
     detail: str
-
-
-class _Report:
-    """An idle report that is still being read: pool texts on following lines may belong to it."""
-
-    __slots__ = ("blank", "copied", "extra", "label", "line", "origin", "pools", "torn")
-
-    def __init__(self, line: Line, origin: tuple[str, str | None], message: Idle) -> None:
-        self.line = line
-        self.origin = origin  # rank and time that the report counts for
-        self.copied = message.copied or line.copied
-        self.extra = message.extra
-        self.label = message.label  # a pool label that still waits for its numbers
-        self.blank = False  # the last line was blank: another one may have been put behind every line
-        self.torn = False  # what stands behind its head cannot be read; further pools may follow
-        self.pools = [_Printed(line.number, line.offset, cut_mark(line), message.form, pool) for pool in message.pools]
-
-
-class _Printed(NamedTuple):
-    """A pool text of an idle report and where it stands. cut: the marks of a number at the end that may go on."""
-
-    line: int
-    offset: int
-    cut: frozenset[str]
-    form: str
-    pool: PoolText
 
 
 _STRUCTURAL = tuple(mark.decode("ascii") for mark in STRUCTURAL_MARKERS)
@@ -147,7 +120,7 @@ class Ledger:
         # Ranks that a line in the head has named, or one that no reader leaves out, with the first such line: they
         # exist, checked or not.
         self.ranks: dict[tuple[int, str | None, str], int] = {}
-        self._reports: dict[str | None, _Report] = {}
+        self._reports: dict[str | None, IdleReport] = {}
         self._tracebacks = Tracebacks()
         self._origin = self._tracebacks.origin
         self._wrapped: dict[str | None, tuple[Line, Torn, str]] = {}  # reports an editor may have wrapped
@@ -496,11 +469,11 @@ class Ledger:
             stream.first_line = stream.first_line or line.number
         current = message.form.startswith(CURRENT_FORMS)
         if not message.pools:
-            row = _row(line, line.time, {}, None, NO_MARKS, message.form, None)
+            row = row_of(line, line.time, {}, None, NO_MARKS, message.form, None)
             self._opened(stream, "busy", stream.add(EMPTY, row, current))
         for pool in message.pools:
             self.records += 1
-            row = _row(line, line.time, pool.terms, pool.total, pool.marks, message.form, pool.extra)
+            row = row_of(line, line.time, pool.terms, pool.total, pool.marks, message.form, pool.extra)
             self._opened(stream, "busy", stream.add(_label(stream.busy, pool.pool), row, current))
         if not stream.burst.over or self._young:
             self._grow(stream)
@@ -557,11 +530,6 @@ class Ledger:
             self._grow(stream)
         return bool(self.openings)
 
-    @staticmethod
-    def row_of(line: Line, message: Message, pool: PoolText) -> Row:
-        """The row that a pool text of a line makes."""
-        return _row(line, line.time, pool.terms, pool.total, pool.marks, message.form, pool.extra)
-
     def _opened(self, stream: Stream, check: str, entries: list[tuple[str, Row]]) -> None:
         for pool, row in entries:
             self.openings.append(Opening(stream, check, pool, row))
@@ -585,13 +553,13 @@ class Ledger:
         rank, time = self._origin(line, message.crashed)
         text = message.text
         total = text.total if text else message.total
-        sum_of_terms = accounted(_terms(text), text.marks) if text else message.accounted
+        sum_of_terms = accounted(terms_of(text), text.marks) if text else message.accounted
         pool = message.pool or "full"
         asserted = Asserted(pool, total, sum_of_terms, line.number)
         run = self.run_number(line.process)
         own = self.streams.get((run, line.process, rank))
         terms = text.terms if text else {}
-        row = _row(
+        row = row_of(
             line, time, terms, total, text.marks if text else NO_MARKS, message.form, text.extra if text else None
         )
         if own is not None:
@@ -644,33 +612,11 @@ class Ledger:
     def _idle(self, line: Line, message: Idle) -> None:
         self._close_report(line.process)
         origin = self._origin(line, message.crashed) if message.raised else (line.rank, line.time)
-        self._reports[line.process] = _Report(line, origin, message)
+        self._reports[line.process] = IdleReport(line, origin, message)
 
     def _continue_report(self, line: Line, message: Message | None) -> None:
         report = self._reports.get(line.process)
-        if report is None:
-            return
-        if line.prefixed:
-            if line.rank == report.origin[0] or report.blank:
-                self._close_report(line.process)
-            return  # else a line of another stream of the same process
-        if not line.text.strip():
-            report.blank = True
-            return
-        report.blank = False
-        if isinstance(message, PoolLine):
-            pool = message.pool
-            if not message.labelled and report.label:
-                pool = PoolText(report.label, pool.total, pool.terms, pool.extra, pool.marks)
-            report.label = None
-            report.pools.append(_Printed(line.number, line.offset, cut_mark(line), message.form, pool))
-        elif isinstance(message, PoolParts):
-            report.label = message.label
-            if report.pools and not message.label:
-                last = report.pools[-1]
-                pool = _with_parts(last.pool, message.parts, message.extra)
-                report.pools[-1] = last._replace(pool=pool, cut=cut_mark(line))
-        else:
+        if report is not None and not report.goes_on(line, message):
             self._close_report(line.process)
 
     def _close_report(self, process: str | None) -> None:
@@ -684,25 +630,11 @@ class Ledger:
         stream = self.stream_of(process, rank)
         self._holds_check(stream, report.line)
         rows = []
-        for printed in report.pools:
-            pool = printed.pool
-            row = Row(
-                printed.line,
-                printed.offset,
-                stream.checks or None,
-                time,
-                pool.total,
-                _terms(pool),
-                {**report.extra, **pool.extra} or None,
-                self._idle_marks(process, printed.form, pool.marks) | printed.cut,
-                printed.form,
-                bool(printed.cut),
-                "idle",
-            )
-            if "skipped" in pool.marks:
-                stream.skipped.setdefault(pool.pool, row)
+        for pool, row in report.rows(stream.checks, lambda form, marks: self._idle_marks(process, form, marks)):
+            if "skipped" in row.marks:
+                stream.skipped.setdefault(pool, row)
             else:
-                rows.append((pool.pool, row))
+                rows.append((pool, row))
         if report.copied and rows and self._is_known(stream, rows, report.line.rank != "-"):
             return
         stream.idle_reports += 1
@@ -722,7 +654,7 @@ class Ledger:
             passes = row.total == row.accounted or "tolerated" in row.marks
             balanced = balanced and passes and "reported" not in row.marks
         if balanced and len(stream.balanced_reports) < 100:
-            empty = _row(report.line, time, {}, None, NO_MARKS, "", None)
+            empty = row_of(report.line, time, {}, None, NO_MARKS, "", None)
             stream.balanced_reports.append(rows[0][1] if rows else empty)
 
     def _idle_marks(self, process: str | None, form: str, marks: frozenset[str]) -> frozenset[str]:
@@ -767,7 +699,7 @@ class Ledger:
         terms = {"available": message.available}
         if message.session_held is not None:
             terms["session_held"] = message.session_held
-        row = _row(line, time, terms, message.total, NO_MARKS, message.form, None)
+        row = row_of(line, time, terms, message.total, NO_MARKS, message.form, None)
         row = row._replace(iteration=stream.checks or None, check="idle")
         if (message.copied or line.copied) and stream.requests is not None:
             last = stream.requests.segments[-1].last
@@ -802,7 +734,7 @@ class Ledger:
         stream.pages.append(page)
         if len(stream.pages) > 10_000:
             del stream.pages[5_000]
-        row = _row(line, time, {}, None, NO_MARKS, message.form, None)
+        row = row_of(line, time, {}, None, NO_MARKS, message.form, None)
         self.openings.append(Opening(stream, "pages", message.pool or "", row))
 
     def _unnumbered(self, line: Line, message: Unnumbered) -> None:
@@ -864,53 +796,6 @@ def _repeats(stream: Stream, line: Line) -> bool:
 def _label(known: Mapping[str, Series], pool: str) -> str:
     """The pool of a record, or what stands for all further ones."""
     return pool if pool in known or len(known) < bounds.POOLS else bounds.FURTHER_POOLS
-
-
-def _terms(pool: PoolText | None) -> tuple[int | None, ...]:
-    if pool is None:
-        return (None,) * len(TERMS)
-    get = pool.terms.get
-    return (get("available"), get("evictable"), get("protected"), get("session_held"), get("uncached"))
-
-
-def _row(
-    line: Line,
-    time: str | None,
-    terms: Mapping[str, int],
-    total: int | None,
-    marks: frozenset[str],
-    form: str,
-    extra: Mapping[str, Value] | None,
-) -> Row:
-    get = terms.get
-    numbers = (get("available"), get("evictable"), get("protected"), get("session_held"), get("uncached"))
-    cut = cut_mark(line)
-    return Row(line.number, line.offset, None, time, total, numbers, extra or None, marks | cut, form, bool(cut))
-
-
-def _with_parts(pool: PoolText, parts: Mapping[str, int], extra: Mapping[str, Value]) -> PoolText:
-    """A pool text with terms from its continuation line; a printed sum gives way to both of its parts."""
-    terms = dict(pool.terms)
-    marks = pool.marks
-    held = {**pool.extra, **extra}
-    given = dict(parts)
-    total = given.pop("total", pool.total)
-    if "available_holds_evictable" in marks:
-        # The parts come on two lines: the first is kept aside until the other is there too.
-        aside = {name: held.pop(_ASIDE + name) for name in ("available", "evictable") if _ASIDE + name in held}
-        both = {**aside, **given}
-        if "available" in both and "evictable" in both:
-            terms.update(both)  # type: ignore[arg-type]
-            marks = marks - {"available_holds_evictable"}
-        else:
-            held.update({_ASIDE + name: value for name, value in both.items()})
-    else:
-        terms.update(given)
-    return PoolText(pool.pool, total, terms, held, marks)
-
-
-_ASIDE = "printed "
-"""Before the name of a part of a printed sum whose other part was not seen: it is kept among the extra values."""
 
 
 def _shows(series: Series, total: int | None, sum_of_terms: int | None) -> bool:

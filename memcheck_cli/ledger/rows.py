@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from memcheck_cli.ledger.cuts import could_go_on
+from memcheck_cli.ledger.cuts import could_go_on, cut_mark
 from memcheck_cli.log.dialects import names
-from memcheck_cli.log.records import TERMS, Value
+from memcheck_cli.log.records import TERMS, Line, PoolText, Value
 
 
 class Row(NamedTuple):
@@ -279,3 +279,27 @@ def _status(marks: frozenset[str]) -> str:
         if status in marks:
             return status
     return ""
+
+
+def terms_of(pool: PoolText | None) -> tuple[int | None, ...]:
+    """The five terms of a pool text, in the order of TERMS."""
+    if pool is None:
+        return (None,) * len(TERMS)
+    get = pool.terms.get
+    return (get("available"), get("evictable"), get("protected"), get("session_held"), get("uncached"))
+
+
+def row_of(
+    line: Line,
+    time: str | None,
+    terms: Mapping[str, int],
+    total: int | None,
+    marks: frozenset[str],
+    form: str,
+    extra: Mapping[str, Value] | None,
+) -> Row:
+    """The row that numbers printed on a line make, of no check yet."""
+    get = terms.get
+    numbers = (get("available"), get("evictable"), get("protected"), get("session_held"), get("uncached"))
+    cut = cut_mark(line)
+    return Row(line.number, line.offset, None, time, total, numbers, extra or None, marks | cut, form, bool(cut))
