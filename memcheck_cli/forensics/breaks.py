@@ -149,7 +149,7 @@ def judge(ledger: Ledger, settings: Settings, reading: SourceReading | None = No
 def divergences(ledger: Ledger) -> list[Item]:
     """Where tensor-parallel peers part, one finding a group: the first check, and the terms that differ."""
     items = []
-    for (run, process, _), group in ledger.peers.groups.items():
+    for (run, _, _), group in ledger.peers.groups.items():
         parted = group.parted or group.lost_lines
         if parted is None:
             continue
@@ -158,7 +158,7 @@ def divergences(ledger: Ledger) -> list[Item]:
         after = two.row.named_terms() if two.row else {}
         terms = {name: [before.get(name), after.get(name)] for name in {**before, **after}}
         differing: dict[str, object] = {name: pair for name, pair in terms.items() if pair[0] != pair[1]}
-        ranks = [member[1] for member in parted.members]
+        process, ranks = parted.members[1][0], [member[1] for member in parted.members]
         if group.parted is None:
             kind, start = (
                 "peers-out-of-step",
@@ -178,7 +178,7 @@ def divergences(ledger: Ledger) -> list[Item]:
             Item(
                 ledger.source,
                 run,
-                process or None,
+                process,
                 ranks[1],
                 parted.pool,
                 max(one.line, two.line),

@@ -1,8 +1,8 @@
 """Tensor-parallel peers run in lock step: find the first check where two of them print different numbers.
 
-Ranks that share every token but TP (and EP, which follows it) are peers: they schedule the same requests, so their
-pools move alike. Each is compared with the first of them that spoke. Peers of different processes are compared too
-(several nodes), unless two processes hold the same rank: then each process is an engine of its own.
+Ranks that share every token but TP (and EP and MOE_DP, which follow it) are peers: they schedule the same requests, so
+their pools move alike. Each is compared with the first of them that spoke. Peers of different processes are compared
+too (several nodes), unless two processes hold the same rank: then each process is an engine of its own.
 """
 
 from __future__ import annotations
@@ -484,5 +484,5 @@ class Peers:
 
 def _without_tp(rank: str) -> tuple[str, bool]:
     tokens = rank.split(" ")
-    rest = [token for token in tokens if not token.startswith(("TP", "EP"))]
+    rest = [token for token in tokens if not token.startswith(("TP", "EP", "MOE_DP"))]
     return " ".join(rest), any(token.startswith("TP") for token in tokens)

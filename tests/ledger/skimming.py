@@ -63,7 +63,7 @@ class Log:
     def piece(self) -> list[str]:
         rng, rank, clock = self.rng, self.rng.choice(self.ranks), self.clock()
         head = prefix(rank, clock)
-        kind = rng.randrange(22)
+        kind = rng.randrange(23)
         if kind < 9:
             return [line for _ in range(rng.randint(1, 12)) for line in self.check()]
         used = rng.randrange(50)
@@ -85,8 +85,27 @@ class Log:
             ],
             20: [pool_text("swa", 500, 400, 99), "", "text with = and ! and M", "Error: something else"],
             21: ["===== FAILURES =====", "----- Captured stderr call -----", *self.check(), "===== 1 failed ====="],
+            22: self.torn_report(head, rank, clock),
         }
         return made[kind]
+
+    def torn_report(self, head: str, rank: str, clock: str) -> list[str]:
+        rng, full = self.rng, pool_text("full", 1000, 900, 0, 0, 0, self.rng.choice([90, 100]))
+        lines = rng.choice(
+            [
+                [f"{head}pool memory leak detected! {full}"],
+                crash(f"pool memory leak detected! {full}", rank, clock, "ValueError"),
+                crash(f"Full Pool Mem Leak Detected! {full}", rank, clock),
+                crash(
+                    "req_to_token_pool memory leak detected!available_size=3, total_size=4", rank, clock, "ValueError"
+                ),
+                [f"{head}KV double free: sub-pool 0 has 2 duplicate pages."],
+            ]
+        )
+        if not lines[-1]:
+            lines.pop()
+        lines[-1] = lines[-1][: -rng.randrange(1, 40)]
+        return lines + rng.choice([[], [""], ["", pool_text("swa", 500, 400, 99)], [pool_text("swa", 500, 400, 99)]])
 
     def lines(self, pieces: int) -> list[str]:
         made = [line for _ in range(pieces) for line in self.piece()]

@@ -41,6 +41,11 @@ def test_expert_parallel_token_follows_tp():
     assert group.parted is not None and group.parted.iteration == 2
 
 
+def test_moe_data_parallel_token_follows_tp():
+    (group,) = groups({"MOE_DP0 TP0": [1, 2], "MOE_DP1 TP1": [1, 5]}).values()
+    assert group.parted is not None and group.parted.iteration == 2
+
+
 def test_lost_line_is_no_divergence():
     values = list(range(60))
     (group,) = groups({"TP0": values, "TP1": values[:20] + values[21:]}).values()
