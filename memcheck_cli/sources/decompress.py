@@ -270,21 +270,16 @@ def crc32(data: bytes, value: int) -> int:
     return isal_zlib.crc32(data, value)
 
 
-class _GzipMember:
-    """A gzip member through ISA-L, whose own reader of the header goes wrong when the header comes in pieces: it is
-    read here, and ISA-L gets the data and the checksum behind them."""
+class _BehindHead:
+    """A decompressor that gets its input only once the head of it is whole and was read here."""
 
-    __slots__ = ("_body", "_head")
-
-    def __init__(self) -> None:
-        from isal import igzip_lib
-
-        self._body = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP_NO_HDR_VER)
+    def __init__(self, body: Any) -> None:
+        self._body = body
         self._head: bytes | None = b""
 
     @property
     def eof(self) -> bool:
-        return self._body.eof
+        return bool(self._body.eof)
 
     @property
     def needs_input(self) -> bool:
@@ -292,18 +287,38 @@ class _GzipMember:
 
     @property
     def unused_data(self) -> bytes:
-        return self._body.unused_data
+        data: bytes = self._body.unused_data
+        return data
 
     def decompress(self, data: bytes, max_length: int = -1, /) -> bytes:
+        """As that of the standard library's decompressors."""
         if self._head is not None:
-            data = self._head + data
-            end = gzip_header_end(data)
-            if end is None:
-                self._head = data
+            begun = self._head + data
+            body = self._begin(begun)
+            if body is None:
+                self._head = begun
                 return b""
-            self._head = None
-            data = data[end:]
-        return self._body.decompress(data, max_length)
+            self._head, data = None, body
+        text: bytes = self._body.decompress(data, max_length)
+        return text
+
+    def _begin(self, data: bytes) -> bytes | None:
+        """What the decompressor is to get for an input that begins like this; None where more is needed to tell."""
+        raise NotImplementedError
+
+
+class _GzipMember(_BehindHead):
+    """A gzip member through ISA-L, which gets the data and the checksum behind the header: its own reader of that goes
+    wrong where it comes in pieces."""
+
+    def __init__(self) -> None:
+        from isal import igzip_lib
+
+        super().__init__(igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP_NO_HDR_VER))
+
+    def _begin(self, data: bytes) -> bytes | None:
+        end = gzip_header_end(data)
+        return None if end is None else data[end:]
 
 
 def gzip_header_end(data: bytes) -> int | None:
@@ -333,36 +348,18 @@ def gzip_header_end(data: bytes) -> int | None:
     return end if end <= len(data) else None
 
 
-class _ZipLzma:
+class _ZipLzma(_BehindHead):
     """An LZMA member of a zip: its short header is made into that of a `.lzma` file."""
 
     def __init__(self, expanded: int | None) -> None:
         import lzma
 
+        super().__init__(lzma.LZMADecompressor(lzma.FORMAT_ALONE, memlimit=_XZ_MEMORY))
         self._size = (2**64 - 1 if expanded is None else expanded).to_bytes(8, "little")
-        self._body = lzma.LZMADecompressor(lzma.FORMAT_ALONE, memlimit=_XZ_MEMORY)
-        self._head: bytes | None = b""
 
-    @property
-    def eof(self) -> bool:
-        return self._body.eof
-
-    @property
-    def needs_input(self) -> bool:
-        return self._head is not None or self._body.needs_input
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._body.unused_data
-
-    def decompress(self, data: bytes, max_length: int = -1, /) -> bytes:
-        if self._head is not None:
-            data = self._head + data
-            if len(data) < 9:  # version (2), length of the properties (2), the properties (5)
-                self._head = data
-                return b""
-            if data[2:4] != b"\x05\x00":
-                raise ValueError("unknown LZMA properties")
-            self._head = None
-            data = data[4:9] + self._size + data[9:]
-        return self._body.decompress(data, max_length)
+    def _begin(self, data: bytes) -> bytes | None:
+        if len(data) < 9:  # version (2), length of the properties (2), the properties (5)
+            return None
+        if data[2:4] != b"\x05\x00":
+            raise ValueError("unknown LZMA properties")
+        return data[4:9] + self._size + data[9:]
