@@ -112,6 +112,11 @@ def held_to(value: Release | str) -> Release:
     return max(candidate for candidate in known if candidate <= one)
 
 
+def is_newer(value: str) -> bool:
+    """Whether a text names a release after NEWEST, of which no rules are known; "dev" does not."""
+    return value != "dev" and Release.parse(value) > Release.parse(NEWEST)
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """The releases from `first` to `last`, both included; without `last`, all from `first` on."""

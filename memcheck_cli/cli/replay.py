@@ -75,6 +75,7 @@ def command(
     """
     from memcheck_cli.errors import UsageError
     from memcheck_cli.replaying.changes import total_of, with_term, without
+    from memcheck_cli.checker.releases import NEWEST, is_newer
     from memcheck_cli.replaying.logs import release_or_dev
     from memcheck_cli.replaying.run import Options, replay
 
@@ -98,6 +99,9 @@ def command(
         **bound,
     )
     keep_apart(paths, {"-o": output})
+    for asked in dict.fromkeys(value for value in (rules, against) if value is not None):
+        if is_newer(asked):
+            tell(f"no rules are known of SGLang {asked}: those of {NEWEST} stand for it")
     found = found_in(paths, limits_of(max_expanded, max_nesting))
     if emit is None:
         done = replay(found, options, lambda _: None)

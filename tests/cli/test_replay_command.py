@@ -317,3 +317,8 @@ def test_a_terminal_answer_where_nothing_was_judged() -> None:
     out = run(HEALTHY, "--rank", "TP7", "--against", "0.5.9").stdout
     assert "no release" not in out and "stopped" not in out
     assert "\n  0 records\n" in out
+
+
+def test_rules_of_a_release_nobody_knows_yet_are_named() -> None:
+    done = run(str(SAMPLES / "recorded-swa64.record.jsonl"), "--rules", "9.9", "--against", "0.5.23")
+    assert done.stderr == "memcheck: no rules are known of SGLang 9.9: those of 0.5.23 stand for it\n"
