@@ -73,9 +73,9 @@ def command(
 
     Exit codes: 0 balanced, 1 a record breaks under the rules asked for, 2 wrong use, 3 undecided, 4 unreadable.
     """
+    from memcheck_cli.checker.releases import NEWEST, is_newer
     from memcheck_cli.errors import UsageError
     from memcheck_cli.replaying.changes import total_of, with_term, without
-    from memcheck_cli.checker.releases import NEWEST, is_newer
     from memcheck_cli.replaying.logs import release_or_dev
     from memcheck_cli.replaying.run import Options, replay
 
