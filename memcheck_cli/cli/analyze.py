@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import IO, TYPE_CHECKING
 
 import click
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 SPLIT_FROM = 64 << 20
 """Bytes of a file that several processes share."""
+
+LONGEST_CHECK = 4 << 20
+"""Bytes of the first line of a file that are looked at to tell a recording: one of 10,000 requests is shorter."""
 
 
 @click.command("analyze")
@@ -109,9 +112,23 @@ def command(
                 rejected.write_to(file)
     scope = Scope(frozenset(ranks), frozenset(pools), checked_level)
     analysis = analyze_readings(readings, Settings(page_size, dict(totals)), scope, watched)
+    if not analysis.streams:
+        _tell_recordings(found)
     with answer_to(output) as file:
         _write(analysis, form, verbose, file)
     return INTERRUPTED if display.stopped else analysis.exit_code
+
+
+def _tell_recordings(found: list[Source | Unreadable]) -> None:
+    """Of files without any line of the checker: those that another verb is for."""
+    from memcheck_cli.recording import is_recording_line
+
+    for one in found:
+        path = getattr(one, "path", None)
+        if path is not None:
+            with suppress(OSError), open(path, "rb") as file:  # noqa: PTH123
+                if is_recording_line(file.readline(LONGEST_CHECK)):
+                    tell(f"{one.name} is a recording: `memcheck replay` reads it")
 
 
 def _read(
