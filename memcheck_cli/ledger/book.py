@@ -12,7 +12,7 @@ from typing import NamedTuple
 from memcheck_cli.ledger import bounds
 from memcheck_cli.ledger.captured import Captured
 from memcheck_cli.ledger.cuts import may_be
-from memcheck_cli.ledger.idle_reports import IdleReport
+from memcheck_cli.ledger.idle_reports import IdleReport, go_on, stands_beside
 from memcheck_cli.ledger.peers import Group, Member, Peers
 from memcheck_cli.ledger.rows import NO_MARKS, Row, Segment, Series, accounted, row_of, terms_of
 from memcheck_cli.ledger.starts import Starts
@@ -120,7 +120,7 @@ class Ledger:
         # Ranks that a line in the head has named, or one that no reader leaves out, with the first such line: they
         # exist, checked or not.
         self.ranks: dict[tuple[int, str | None, str], int] = {}
-        self._reports: dict[str | None, IdleReport] = {}
+        self._reports: dict[str | None, list[IdleReport]] = {}
         self._tracebacks = Tracebacks()
         self._origin = self._tracebacks.origin
         self._wrapped: dict[str | None, tuple[Line, Torn, str]] = {}  # reports an editor may have wrapped
@@ -310,7 +310,7 @@ class Ledger:
             self._reject(line, torn)
         self._wrapped.clear()
         for process in list(self._reports):
-            self._close_report(process)
+            self._close_reports(process)
         for stream in self.streams.values():
             self._opened(stream, "busy", stream.settle())
         self.peers.settle()
@@ -408,7 +408,7 @@ class Ledger:
     def _context(self, line: Line, message: Context) -> None:
         kind = message.kind
         if kind in ("server-args", "command"):
-            self._close_report(line.process)
+            self._close_reports(line.process)
             self._start(line.process, line.number)
             start = self.run_of(line.process).start_of(line.process)
             if kind == "server-args":
@@ -544,7 +544,7 @@ class Ledger:
                 stream.torn()
         elif message.report == "idle":
             self._idle(line, Idle("torn", (), message.raised, message.copied, crashed=message.crashed))
-            self._reports[line.process].torn = True
+            self._reports[line.process][-1].torn = True
         elif message.report:
             rank, time = self._origin(line, message.crashed) if message.raised else (line.rank, line.time)
             self._note_torn(line, rank, time, message.copied)
@@ -610,19 +610,25 @@ class Ledger:
     # Idle reports
 
     def _idle(self, line: Line, message: Idle) -> None:
-        self._close_report(line.process)
         origin = self._origin(line, message.crashed) if message.raised else (line.rank, line.time)
-        self._reports[line.process] = IdleReport(line, origin, message)
+        if not stands_beside(self._reports.get(line.process, ()), origin[0]):
+            self._close_reports(line.process)
+        self._reports.setdefault(line.process, []).append(IdleReport(line, origin, message))
 
     def _continue_report(self, line: Line, message: Message | None) -> None:
-        report = self._reports.get(line.process)
-        if report is not None and not report.goes_on(line, message):
-            self._close_report(line.process)
-
-    def _close_report(self, process: str | None) -> None:
-        report = self._reports.pop(process, None)
-        if report is None:
+        opened = self._reports.get(line.process)
+        if opened is None:
             return
+        for report in go_on(opened, line, message):
+            self._count_report(line.process, report)
+        if not opened:
+            del self._reports[line.process]
+
+    def _close_reports(self, process: str | None) -> None:
+        for report in self._reports.pop(process, ()):
+            self._count_report(process, report)
+
+    def _count_report(self, process: str | None, report: IdleReport) -> None:
         rank, time = report.origin
         if report.torn and not report.pools:
             self._note_torn(report.line, rank, time, report.copied)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from memcheck_cli.ledger.cuts import cut_mark
 from memcheck_cli.ledger.rows import Row, terms_of
 from memcheck_cli.log.records import Idle, Line, Message, PoolLine, PoolParts, PoolText, Value
+
+MOST_OPEN = 64
+"""Reports of one process that are open at a time."""
+
+MOST_SKIPPED = 1000
+"""Lines of other streams behind which a report has ended: its rank may have nothing more to print for hours, and
+while it is open every line is read."""
 
 _ASIDE = "printed "
 """Before the name of a part of a printed sum whose other part was not seen: it is kept among the extra values."""
@@ -27,10 +34,11 @@ class IdleReport:
     """One that is still being read.
 
     line: its head. origin: rank and time that it counts for. copied: it repeats one, where there was one. pools: what
-    was read of it. torn: what stands behind its head cannot be read; further pools may follow.
+    was read of it. torn: what stands behind its head cannot be read; further pools may follow. blank: the last line was
+    blank, since another one may have been put behind every line.
     """
 
-    __slots__ = ("_blank", "_extra", "_label", "copied", "line", "origin", "pools", "torn")
+    __slots__ = ("_extra", "_label", "_skipped", "blank", "copied", "line", "origin", "pools", "torn")
 
     def __init__(self, line: Line, origin: tuple[str, str | None], message: Idle) -> None:
         self.line = line
@@ -40,17 +48,19 @@ class IdleReport:
         self.pools = [_Printed(line.number, line.offset, cut_mark(line), message.form, pool) for pool in message.pools]
         self._extra = message.extra
         self._label = message.label  # a pool label that still waits for its numbers
-        self._blank = False  # the last line was blank: another one may have been put behind every line
+        self.blank = False
+        self._skipped = 0
 
     def goes_on(self, line: Line, message: Message | None) -> bool:
         """Take the next line of its process; False where the report ended before it."""
         if line.prefixed:
             # Else it is a line of another stream of the same process.
-            return not (line.rank == self.origin[0] or self._blank)
+            self._skipped += 1
+            return not (line.rank == self.origin[0] or self.blank or self._skipped > MOST_SKIPPED)
         if not line.text.strip():
-            self._blank = True
+            self.blank = True
             return True
-        self._blank = False
+        self.blank = False
         if isinstance(message, PoolLine):
             pool = message.pool
             if not message.labelled and self._label:
@@ -66,6 +76,10 @@ class IdleReport:
         else:
             return False
         return True
+
+    def has(self, pool: PoolText) -> bool:
+        """Whether that pool was printed in it already (of sgl-jax: that pool of that data-parallel rank)."""
+        return any((p.pool.pool, p.pool.extra.get("dp")) == (pool.pool, pool.extra.get("dp")) for p in self.pools)
 
     def rows(self, checks: int, marks_of: Callable[[str, frozenset[str]], frozenset[str]]) -> Iterator[tuple[str, Row]]:
         """Its pools with their rows. checks: busy checks of its stream before it. marks_of: what the marks of a form
@@ -88,6 +102,28 @@ class IdleReport:
                     "idle",
                 ),
             )
+
+
+def stands_beside(opened: Sequence[IdleReport], rank: str) -> bool:
+    """Whether a report of `rank` may begin while those of other ranks of its process are still open: two ranks wrote
+    theirs line by line."""
+    return len(opened) < MOST_OPEN and not any(report.blank or report.origin[0] == rank for report in opened)
+
+
+def go_on(opened: list[IdleReport], line: Line, message: Message | None) -> list[IdleReport]:
+    """Give the next line of their process to the open reports; answers those that ended before it, no longer open.
+
+    A pool text continues the last report that has not printed this pool yet: none prints a pool twice.
+    """
+    if line.prefixed and not opened[-1].blank:
+        ended = [report for report in opened if not report.goes_on(line, message)]
+    else:
+        takes: IdleReport | None = opened[-1]
+        if isinstance(message, PoolLine) and message.labelled:
+            takes = next((report for report in reversed(opened) if not report.has(message.pool)), None)
+        ended = [] if takes is not None and takes.goes_on(line, message) else list(opened)
+    opened[:] = [report for report in opened if report not in ended]
+    return ended
 
 
 def _with_parts(pool: PoolText, parts: Mapping[str, int], extra: Mapping[str, Value]) -> PoolText:
