@@ -21,7 +21,7 @@ OPTIONS = ("--page-size", "--page_size", "--disaggregation-mode", "--disaggregat
 """Options by which a line of bare options (a shell's continued line, a container's arguments) is known as SGLang's."""
 
 _COMMAND_ENDS = pattern(r" && | \|\|? |; |`| & ")
-_BARE_OPTIONS = pattern(r"[\s\[(,\"'-]{0,40}--[A-Za-z]")
+_BARE_OPTIONS = pattern(r"\s{0,40}(?:(?:args|command): {0,8})?[\s\[(,\"'-]{0,40}--[A-Za-z]")
 _SHELL_KILLED = pattern(r"[0-9]{1,10} Killed ")
 
 
