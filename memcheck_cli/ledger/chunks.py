@@ -71,7 +71,7 @@ class Rows(NamedTuple):
     before: int
     after: int
     stretch: Stretch | None
-    said: frozenset[Said]
+    said: tuple[Said, ...]
     pairs: Pairs
     quoted: bool
 

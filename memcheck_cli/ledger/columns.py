@@ -73,9 +73,14 @@ class Columns:
         """The readings of the records held."""
         return [self.kernel.readings[code] for code in np.flatnonzero(np.bincount(self.reading[: self.n])).tolist()]
 
-    def said(self) -> frozenset[Said]:
-        """What the records tell of the release."""
-        return frozenset((r.process, r.form, (*r.extra, *r.fixed)) for r in self.used())
+    def said(self) -> tuple[Said, ...]:
+        """What the records tell of the release, in the order in which they first say it."""
+        found = [(r.process, r.form, (*r.extra, *r.fixed)) for r in self.used()]
+        if len(set(found)) == 1:
+            return (found[0],)
+        reading = self.reading[: self.n]
+        first = [int((reading == code).argmax()) for code in np.flatnonzero(np.bincount(reading)).tolist()]
+        return tuple(dict.fromkeys(said for _, said in sorted(zip(first, found, strict=True))))
 
     def row(self, at: int, iteration: int | None = None) -> Row:
         """Record number `at` as the ledger keeps it."""

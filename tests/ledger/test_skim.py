@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from made_logs import busy
+from made_logs import busy, prefix
 from skimming import Log, OldLog, answer, source_of
 from wrapping import WRAPPERS
 
+from memcheck_cli.ledger import reading
 from memcheck_cli.ledger.reading import read_source
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -132,3 +133,31 @@ def test_many_records_in_one_stretch():
     (found,) = told["breaks"]
     assert (found["iteration"], found["line"], found["series_breaks"]) == (25_001, 50_002, 15_000)
     assert [item["kind"] for item in told["findings"]].count("peer-divergence") == 1
+
+
+@pytest.mark.parametrize("last", ["", ", withheld=1", ", census=2"])
+def test_what_records_tell_of_the_release_comes_in_their_order(last: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a second run, when the kernel knows them all and sums them up together."""
+    kinds = sorted(["", ", withheld=1", ", census=2"], key=lambda text: text == last)
+
+    def lines(hour: int, *more: str) -> list[str]:
+        clocks = [f"{hour:02}:{n // 60 % 60:02}:{n % 60:02}" for n in range(len(more))]
+        return [busy("full", 100, 90, 0, 0, 0, 10, rank="TP0", clock=c) + m for c, m in zip(clocks, more, strict=True)]
+
+    start = prefix("", "09:00:00") + "server_args=ServerArgs(page_size=1)"
+    second = lines(10, *kinds[:1] * 1500, *kinds[:0:-1] * 300)
+    text = "\n".join([*lines(8, *kinds * 300), start, *second, ""]).encode()
+
+    def told(**how: object) -> list[tuple[int, str]]:
+        found: list[tuple[int, str]] = []
+
+        def note(_: object, run: int, message: object, __: str) -> None:
+            found.extend((run, ",".join(pool.extra)) for pool in getattr(message, "pools", ()))
+
+        monkeypatch.setattr(reading, "_hint", note)
+        read_source(source_of(text), **how)
+        return list(dict.fromkeys(found))
+
+    exact = told(exact=True, head=0)
+    assert told(kernel_from=20, head=0) == exact
+    assert [run for run, _ in exact] == [1, 1, 1, 2, 2, 2]
