@@ -119,20 +119,34 @@ class Markers:
         for byte in {byte for marker in self.markers for byte in marker}:
             price[byte] = _ONE_BYTE + max(_HIT * sample.count(byte) / size, self._paid.get(byte, 0.0))
         left = set(self.markers)
-        plan: list[_Needle] = []
+        groups: dict[int, set[bytes]] = {}
         while left:
             shares = {byte: sum(byte in marker for marker in left) for byte in price}
             best = min((byte for byte in price if shares[byte]), key=lambda byte: price[byte] / shares[byte])
             if price[best] > _WHOLE * shares[best]:
                 break
-            group = tuple(sorted(marker for marker in left if best in marker))
-            plan.append(_Needle(bytes((best,)), group, (price[best] - _ONE_BYTE) / _HIT))
-            left.difference_update(group)
+            group = {marker for marker in left if best in marker}
+            groups[best] = group
+            left -= group
+        _spare(groups, price)
+        plan = [
+            _Needle(bytes((byte,)), tuple(sorted(group)), (price[byte] - _ONE_BYTE) / _HIT)
+            for byte, group in groups.items()
+        ]
         plan += [_Needle(marker, (marker,), 0.0) for marker in sorted(left)]
         self._plan = plan
         # A log's beginning is unlike the rest, so the choice is looked at again, ever more rarely.
         self._passed, self._until = 0, min(2 * self._until, 1 << 26)
         self._paid = {byte: paid * 0.75 for byte, paid in self._paid.items() if paid > _ONE_BYTE / 8}
+
+
+def _spare(groups: dict[int, set[bytes]], price: dict[int, float]) -> None:
+    """Leave out bytes whose markers all hold another one that is sought anyway, the dearest first."""
+    for byte in sorted(groups, key=lambda byte: price[byte], reverse=True):
+        others = [other for other in groups if other != byte]
+        if all(any(other in marker for other in others) for marker in groups[byte]):
+            for marker in groups.pop(byte):
+                groups[min((other for other in others if other in marker), key=lambda other: price[other])].add(marker)
 
 
 def _bytes_in(gaps: Sequence[Span]) -> int:

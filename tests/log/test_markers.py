@@ -87,3 +87,12 @@ def test_several_markers_share_one_search() -> None:
 def test_markers_that_cannot_be(markers: list[bytes]) -> None:
     with pytest.raises(ValueError, match="non-empty"):
         Markers(markers)
+
+
+def test_a_byte_is_not_sought_whose_markers_all_hold_others_that_are() -> None:
+    markers = Markers((b"xRa", b"xRb", b"cRa", b"cRb", b"x1", b"c2"))
+    noise = b"12ab 12ab 12ab 12ab\n" * 3000
+    data = noise + b"xRa\n" + noise + b"c2 cRb\n"
+    lines = [data[a:b] for a, b in markers.find(data, 0, len(data))]
+    assert lines == [b"xRa\n", b"c2 cRb\n"]
+    assert set(markers.needles) == {b"x", b"c"}
