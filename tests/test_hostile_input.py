@@ -439,7 +439,8 @@ def test_a_file_that_is_cut_or_grows_while_it_is_read(tmp_path: Path) -> None:
         thread.start()
         ran = run("analyze", path, "--format", "json")
         thread.join()
-        assert ran.code == 1
+        # On a slow machine there may be nothing left when the reading begins.
+        assert ran.code == 1 or (ran.code == 3 and size < 100)
         assert len(ran.err.splitlines()) <= 1
 
 

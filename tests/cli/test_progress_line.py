@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
+from typing import IO
 
 import pytest
 from made_logs import busy
@@ -28,6 +31,15 @@ def analyze(*arguments: str, **more: object) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, **more)  # type: ignore[call-overload,no-any-return]
 
 
+def wait_until_read(pipe: IO[bytes]) -> None:
+    """Wait until a process has taken all that was written to it, and a little longer."""
+    for _ in range(600):
+        time.sleep(0.05)
+        if not int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder):
+            break
+    time.sleep(0.3)
+
+
 def line(n: int, lost: int = 0) -> bytes:
     return (
         busy("full", 1000, 900, 0, 0, 0, 100 - lost, rank="TP0", clock=f"08:{n // 60:02}:{n % 60:02}").encode() + b"\n"
@@ -40,7 +52,7 @@ def test_an_interrupted_pipe_tells_what_came():
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     process.stdin.write(text)
     process.stdin.flush()
-    time.sleep(1.0)  # it has begun to wait for more
+    wait_until_read(process.stdin)
     os.kill(process.pid, signal.SIGINT)
     told = json.loads(process.stdout.read())
     errors = process.stderr.read().decode()
@@ -61,7 +73,7 @@ def test_several_sources_are_all_named(tmp_path: Path):
     text = b"".join(line(n) for n in range(10))
     process.stdin.write(text)
     process.stdin.flush()
-    time.sleep(1.0)
+    wait_until_read(process.stdin)
     os.kill(process.pid, signal.SIGINT)
     told = json.loads(process.stdout.read())
     process.stdin.close()
