@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from memcheck_cli.render.rejects import Rejects
     from memcheck_cli.sources import Source, Unreadable
 
-SPLIT_FROM = 64 << 20
-"""Bytes of a file that several processes share."""
-
 LONGEST_CHECK = 4 << 20
 """Bytes of the first line of a file that are looked at to tell a recording: one of 10,000 requests is shorter."""
 
@@ -122,11 +119,11 @@ def command(
 def _tell_recordings(found: list[Source | Unreadable]) -> None:
     """Of files without any line of the checker: those that another verb is for."""
     from memcheck_cli.recording import is_recording_line
+    from memcheck_cli.sources import Source
 
     for one in found:
-        path = getattr(one, "path", None)
-        if path is not None:
-            with suppress(OSError), open(path, "rb") as file:  # noqa: PTH123
+        if isinstance(one, Source) and one.path is not None:
+            with suppress(OSError), open(one.path, "rb") as file:  # noqa: PTH123
                 if is_recording_line(file.readline(LONGEST_CHECK)):
                     tell(f"{one.name} is a recording: `memcheck replay` reads it")
 
@@ -139,6 +136,7 @@ def _read(
     rejected: Rejects | None,
 ) -> list[SourceReading]:
     """Read all that was found, in order. watched: kept by source, where trends are asked for."""
+    from memcheck_cli.ledger.pieces import SPLIT_FROM
     from memcheck_cli.ledger.reading import SourceReading, read_source
     from memcheck_cli.sources import Source
 

@@ -150,7 +150,8 @@ class Again:
                 if bare is not None:
                     known = bare.end() == end - 1 and not unwrapper.least_quoted
                     if known:
-                        window.add_bare(reader.lines + 1, reader.offset, bare.groups())
+                        printed = bare.groups()
+                        window.add_bare(reader.lines + 1, reader.offset, self._rank(printed[1]), printed)
                 else:
                     known = self._batch(text, at, end, reader) or not _meaning().search(text, at, end)
             if known:
@@ -169,14 +170,18 @@ class Again:
         if found is None or text.find(b"etected!", at, end) >= 0 or text.find(b"server_args=", at, end) >= 0:
             return False
         time, tokens, message, prefill = found.groups()
+        kind = "prefill" if prefill else "decode"
+        self.window.add_event(BatchEvent(reader.lines + 1, reader.offset, self._rank(tokens), kind, time, message))
+        return True
+
+    def _rank(self, tokens: bytes) -> str:
+        """The rank that tokens, each with a blank before it, spell."""
         rank = self._ranks.get(tokens)
         if rank is None:
             if len(self._ranks) >= MOST_RANKS:
                 self._ranks.clear()
             rank = self._ranks[tokens] = tokens[1:].decode("ascii") if tokens else "-"
-        kind = "prefill" if prefill else "decode"
-        self.window.add_event(BatchEvent(reader.lines + 1, reader.offset, rank, kind, time, message))
-        return True
+        return rank
 
     def tell_peers(self) -> None:
         """Read the lines again in which peers were found to differ."""

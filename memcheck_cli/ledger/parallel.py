@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memcheck_cli.ledger.chunks import LEARN_FROM, ChunkReader, Found, Groups, Lines, line_start
 from memcheck_cli.ledger.forked import POSSIBLE, Forked
+from memcheck_cli.ledger.pieces import SPLIT_FROM
 
 if TYPE_CHECKING:
     from memcheck_cli.ledger.pieces import Pieces
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
 CHUNK = 8 << 20
 """Bytes of one chunk, at most."""
-
-SMALLEST = 64 << 20
-"""Bytes of a file from which on it is split."""
 
 AHEAD = 2
 """Chunks that wait for each process while it reads another one."""
@@ -113,11 +111,7 @@ class Folding:
         if stop > self.position:
             self.unaided += stop - self.position
             for piece in pieces.of_range(self.position, stop):
-                if piece.whole:
-                    self._scanner.scan(pieces.buffer, piece.start, piece.stop, piece.base)
-                else:
-                    raw = bytes(memoryview(pieces.buffer)[piece.start : piece.stop])
-                    self._scanner.rest(raw, piece.size, piece.base + piece.start)
+                pieces.hand_to(self._scanner, piece)
             self._sink.flush()
             self.position = stop
 
@@ -191,7 +185,7 @@ class Splitting:
         self,
         jobs: int,
         chunk: int | None = None,
-        smallest: int = SMALLEST,
+        smallest: int = SPLIT_FROM,
         patience: int = 8 << 20,
         team: Callable[[int, Callable[[], Callable[[Any], object]]], Team] = Forked,
         learn_from: int = LEARN_FROM,

@@ -12,6 +12,7 @@ from memcheck_cli.log.reader import LONGEST_LINE
 if TYPE_CHECKING:
     from io import RawIOBase
 
+    from memcheck_cli.log.scan import Scanner
     from memcheck_cli.sources import Part, Source
 
 BLOCK = 1 << 20
@@ -19,6 +20,10 @@ BLOCK = 1 << 20
 
 MARGIN = 2048
 """Bytes kept free on both sides of the text in the buffer; the kernel wants them."""
+
+
+SPLIT_FROM = 64 << 20
+"""Bytes of a plain file from which on several processes share it."""
 
 
 class Piece(NamedTuple):
@@ -52,6 +57,14 @@ class Pieces:
                 yield from self._of_stream()
         finally:
             self.passed.close()
+
+    def hand_to(self, scanner: Scanner, piece: Piece) -> None:
+        """Let a scanner read the piece that came last."""
+        if piece.whole:
+            scanner.scan(self.buffer, piece.start, piece.stop, piece.base)
+        else:
+            raw = bytes(memoryview(self.buffer)[piece.start : piece.stop])
+            scanner.rest(raw, piece.size, piece.base + piece.start)
 
     def of_range(self, start: int, stop: int | None) -> Iterator[Piece]:
         """The pieces of a plain file from one offset, where a line begins, to another (None: to its end)."""

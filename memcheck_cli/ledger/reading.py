@@ -262,11 +262,7 @@ def _skim(reading: SourceReading, pieces: Pieces, rejects: Rejecting | None, how
         if piece.part is not None:
             reading.parts.append((piece.part.name, scanner.lines))
             return False
-        if piece.whole:
-            scanner.scan(pieces.buffer, piece.start, piece.stop, piece.base)
-        else:
-            raw = bytes(memoryview(pieces.buffer)[piece.start : piece.stop])
-            scanner.rest(raw, piece.size, piece.base + piece.start)
+        pieces.hand_to(scanner, piece)
         at = piece.base + piece.start + (piece.size or piece.stop - piece.start)
         progress.passed(at, ledger)
         return progress.stopped

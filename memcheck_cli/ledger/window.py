@@ -168,10 +168,9 @@ class Window:
         self._all_events = None
         self._forget(event.offset - WINDOW)
 
-    def add_bare(self, number: int, offset: int, printed: Printed) -> None:
+    def add_bare(self, number: int, offset: int, rank: str, printed: Printed) -> None:
         """A whole bare busy line of the current form."""
-        rank = printed[1]
-        key = (None, rank[1:].decode("ascii") if rank else "-")
+        key = (None, rank)
         checks = self._checks.get(key)
         if checks is None:
             checks = self._checks[key] = deque()
