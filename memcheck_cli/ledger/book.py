@@ -191,7 +191,7 @@ class Ledger:
             elif message is None or isinstance(message, Context):
                 return
             else:
-                line = _as_further(line)
+                line = line._replace(process=bounds.FURTHER_RANKS)  # a writer that is not told apart
         if (line.captured or self._captured) and self._captured.repeats(line):
             return
         if self._wrapped:
@@ -546,14 +546,13 @@ class Ledger:
             self._idle(line, Idle("torn", (), message.raised, message.copied, crashed=message.crashed))
             self._reports[line.process][-1].torn = True
         elif message.report:
-            rank, time = self._origin(line, message.crashed) if message.raised else (line.rank, line.time)
-            self._note_torn(line, rank, time, message.copied)
+            self._note_torn(line, self._reported(line, message), message.copied)
 
     def _assertion(self, line: Line, message: BusyAssertion) -> None:
         rank, time = self._origin(line, message.crashed)
         text = message.text
         total = text.total if text else message.total
-        sum_of_terms = accounted(terms_of(text), text.marks) if text else message.accounted
+        sum_of_terms = accounted(terms_of(text.terms), text.marks) if text else message.accounted
         pool = message.pool or "full"
         asserted = Asserted(pool, total, sum_of_terms, line.number)
         run = self.run_number(line.process)
@@ -599,6 +598,10 @@ class Ledger:
             self.records += 1 if text else 0
             self.openings.append(Opening(stream, "busy", pool, row))
 
+    def _reported(self, line: Line, message: Idle | RequestPool | PageReport | Torn) -> tuple[str, str | None]:
+        """Rank and time that a report counts for: one that was raised has those of the exception."""
+        return self._origin(line, message.crashed) if message.raised else (line.rank, line.time)
+
     def _near(self, own: Stream | None, run: int) -> Iterator[Stream]:
         """The streams of a run in which to look for something, the likeliest first; the others only so often."""
         if own is not None:
@@ -610,7 +613,7 @@ class Ledger:
     # Idle reports
 
     def _idle(self, line: Line, message: Idle) -> None:
-        origin = self._origin(line, message.crashed) if message.raised else (line.rank, line.time)
+        origin = self._reported(line, message)
         if not stands_beside(self._reports.get(line.process, ()), origin[0]):
             self._close_reports(line.process)
         self._reports.setdefault(line.process, []).append(IdleReport(line, origin, message))
@@ -631,7 +634,7 @@ class Ledger:
     def _count_report(self, process: str | None, report: IdleReport) -> None:
         rank, time = report.origin
         if report.torn and not report.pools:
-            self._note_torn(report.line, rank, time, report.copied)
+            self._note_torn(report.line, report.origin, report.copied)
             return
         stream = self.stream_of(process, rank)
         self._holds_check(stream, report.line)
@@ -699,7 +702,7 @@ class Ledger:
         stream.first_line = stream.first_line or line.number
 
     def _requests(self, line: Line, message: RequestPool) -> None:
-        rank, time = self._origin(line, message.crashed) if message.raised else (line.rank, line.time)
+        rank, time = self._reported(line, message)
         stream = self.stream_of(line.process, rank)
         self._holds_check(stream, line)
         terms = {"available": message.available}
@@ -719,7 +722,7 @@ class Ledger:
             self.openings.append(Opening(stream, "idle", "req", row))
 
     def _pages(self, line: Line, message: PageReport) -> None:
-        rank, time = self._origin(line, message.crashed) if message.raised else (line.rank, line.time)
+        rank, time = self._reported(line, message)
         stream = self.stream_of(line.process, rank)
         if (message.copied or line.copied) and any(
             (p.kind, p.pool, p.pages) == (message.kind, message.pool, message.pages) for p in stream.pages
@@ -750,45 +753,29 @@ class Ledger:
         settled = settle_bare(message, function)
         if settled is None or settled.continuation:
             return
-        rank, time = self._origin(line)
-        run = self.run_number(line.process)
-        key = (run, line.process, rank, settled.what)
-        if len(self.notes) < bounds.NOTES and not (key in self._noted and (settled.copied or line.copied)):
-            self._noted.add(key)
-            note = Note(run, line.process, rank, line.number, time, settled.kind, settled.what, settled.detail)
-            self.notes.append(note)
+        copied = settled.copied or line.copied
+        self._note(line, self._origin(line), settled.kind, settled.what, settled.detail, copied)
 
-    def _note_torn(self, line: Line, rank: str, time: str | None, copied: bool) -> None:
+    def _note_torn(self, line: Line, origin: tuple[str, str | None], copied: bool) -> None:
         """The server reported a leak in a line that cannot be read."""
+        self._note(line, origin, TORN_REPORT, "cut or torn", line.text.strip()[:300], copied)
+
+    def _note(
+        self, line: Line, origin: tuple[str, str | None], kind: str, what: str, detail: str, copied: bool
+    ) -> None:
+        """Keep a note, unless it is a copy of one. origin: rank and time that it counts for."""
+        rank, time = origin
         run = self.run_number(line.process)
-        key = (run, line.process, rank, TORN_REPORT)
+        key = (run, line.process, rank, what)
         if len(self.notes) < bounds.NOTES and not (key in self._noted and copied):
             self._noted.add(key)
-            text = line.text.strip()[:300]
-            self.notes.append(Note(run, line.process, rank, line.number, time, TORN_REPORT, "cut or torn", text))
+            self.notes.append(Note(run, line.process, rank, line.number, time, kind, what, detail))
 
     # Reading the result
 
     def in_order(self) -> Iterator[Stream]:
         """All streams, by run, then by the order in which they first spoke."""
         return iter(sorted(self.streams.values(), key=lambda stream: stream.run))
-
-
-def _as_further(line: Line) -> Line:
-    """The line as one of a writer that is not told apart."""
-    return Line(
-        line.number,
-        line.offset,
-        bounds.FURTHER_RANKS,
-        line.rank,
-        line.time,
-        line.prefixed,
-        line.text,
-        line.whole,
-        line.copies,
-        line.copied,
-        line.captured,
-    )
 
 
 def _repeats(stream: Stream, line: Line) -> bool:

@@ -94,7 +94,7 @@ class IdleReport:
                     checks or None,
                     self.origin[1],
                     pool.total,
-                    terms_of(pool),
+                    terms_of(pool.terms),
                     {**self._extra, **pool.extra} or None,
                     marks_of(printed.form, pool.marks) | printed.cut,
                     printed.form,

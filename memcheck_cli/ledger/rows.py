@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from memcheck_cli.ledger.cuts import could_go_on, cut_mark
 from memcheck_cli.log.dialects import names
-from memcheck_cli.log.records import TERMS, Line, PoolText, Value
+from memcheck_cli.log.records import TERMS, Line, Value
 
 
 class Row(NamedTuple):
@@ -281,11 +281,9 @@ def _status(marks: frozenset[str]) -> str:
     return ""
 
 
-def terms_of(pool: PoolText | None) -> tuple[int | None, ...]:
-    """The five terms of a pool text, in the order of TERMS."""
-    if pool is None:
-        return (None,) * len(TERMS)
-    get = pool.terms.get
+def terms_of(printed: Mapping[str, int]) -> tuple[int | None, ...]:
+    """The five terms in the order of TERMS, of those that were printed by name."""
+    get = printed.get
     return (get("available"), get("evictable"), get("protected"), get("session_held"), get("uncached"))
 
 
@@ -299,7 +297,6 @@ def row_of(
     extra: Mapping[str, Value] | None,
 ) -> Row:
     """The row that numbers printed on a line make, of no check yet."""
-    get = terms.get
-    numbers = (get("available"), get("evictable"), get("protected"), get("session_held"), get("uncached"))
     cut = cut_mark(line)
+    numbers = terms_of(terms)
     return Row(line.number, line.offset, None, time, total, numbers, extra or None, marks | cut, form, bool(cut))
