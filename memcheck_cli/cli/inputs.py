@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memcheck_cli.cli.telling import tell
+from memcheck_cli.counting import counted
 from memcheck_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,6 +64,6 @@ def found_in(paths: tuple[str, ...], limits: Limits) -> Iterator[Source | Unread
         yield found
     if not nothing:
         where = ", ".join(map(click.format_filename, paths))
-        entries = "1 entry was" if skipped == 1 else f"{skipped} entries were"
+        entries = f"{counted(skipped, 'entry', 'entries')} {'was' if skipped == 1 else 'were'}"
         more = f" ({entries} passed over: binary, hidden or links)" if skipped else ""
         tell(f"no text was found in {where}{more}")

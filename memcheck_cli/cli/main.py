@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from contextlib import suppress
 from importlib import import_module
 
 import click
@@ -122,21 +121,17 @@ def _show(error: click.ClickException) -> None:
     """Click's own lines to stderr, whatever is in the arguments they quote."""
     from io import StringIO
 
+    from memcheck_cli.cli.telling import say
     from memcheck_cli.render.safe import escaped
 
     lines = StringIO()
     error.show(lines)
-    _say("\n".join(map(escaped, lines.getvalue().rstrip("\n").split("\n"))))
+    say("\n".join(map(escaped, lines.getvalue().rstrip("\n").split("\n"))))
 
 
 def _complain(text: str) -> None:
     """One line to stderr, whatever is in the names it quotes."""
+    from memcheck_cli.cli.telling import tell
     from memcheck_cli.render.safe import safe
 
-    _say(f"memcheck: {safe(text, 1000)}")
-
-
-def _say(text: str) -> None:
-    """To stderr; where that takes nothing the exit code must do."""
-    with suppress(OSError):
-        click.echo(text, err=True)
+    tell(safe(text, 1000))

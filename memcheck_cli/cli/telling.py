@@ -17,8 +17,13 @@ TOLD = 20
 def tell(text: str) -> None:
     """One line, whatever is in the names it quotes. Where stderr takes nothing (a full disk, a reader that went away),
     the answer and the exit code count more: this line and all later ones are lost."""
+    say(f"memcheck: {escaped(text)}")
+
+
+def say(text: str) -> None:
+    """The same for lines that are fit for a terminal already, as they stand."""
     try:
-        click.echo(f"memcheck: {escaped(text)}", err=True)
+        click.echo(text, err=True)
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 

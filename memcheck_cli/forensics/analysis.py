@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from memcheck_cli.counting import counted
 from memcheck_cli.forensics.breaks import Break, Item, Judged, Settings, judge
 from memcheck_cli.forensics.notes import CHECKER_CRASH, add_notes
 from memcheck_cli.ledger import Stream
@@ -238,7 +239,7 @@ def _verdict(
 ) -> tuple[str, str]:
     if judged.breaks:
         count = len({found.event for found in judged.breaks})
-        return BROKEN, f"{count} {'event' if count == 1 else 'events'} where the sum does not hold"
+        return BROKEN, f"{counted(count, 'event')} where the sum does not hold"
     reported = [item for item in judged.undetermined if item.reported]
     if reported:
         return UNDECIDED, f"the server reported a leak that its printed numbers do not show: {reported[0].reason}"
