@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from memcheck_cli.errors import UnreadableError
 from memcheck_cli.ledger.rows import row_of
-from memcheck_cli.ledger.window import WINDOW, BatchEvent, Window
+from memcheck_cli.ledger.window import WINDOW, BatchEvent, Printed, Window
 from memcheck_cli.log.batch_lines import SURE_BATCH
 from memcheck_cli.log.context import MARKERS
 from memcheck_cli.log.lines import BUSY_LINE, TAGS
 from memcheck_cli.log.reader import LineReader
 from memcheck_cli.log.records import Busy
+from memcheck_cli.patterns import pattern
 
 if TYPE_CHECKING:
     from memcheck_cli.ledger.book import Ledger, Opening
@@ -95,6 +96,16 @@ class Passed:
             self._file = None
 
 
+_BATCH_FIRST = frozenset((b"P", b"D"))
+
+_ANSWERED = pattern(
+    rb"\[[0-9: ,.-]{19,30}\] INFO: {1,9}[0-9.]{7,15}:[0-9]{1,5} - \"(?:GET|POST) "
+    rb"/(?:v1/(?:chat/)?completions|v1/models|generate|health|health_generate|metrics) HTTP/1\.1\" 200 OK\n"
+)
+"""A request that was answered: of all lines that say nothing the commonest, and dear to search for all that may have a
+meaning."""
+
+
 @cache
 def _meaning() -> re.Pattern[bytes]:
     """What every line holds that has a meaning."""
@@ -139,40 +150,65 @@ class Again:
 
     def _read(self, text: bytes, reader: LineReader) -> None:
         """Put whole lines into the window."""
-        window, unwrapper, busy = self.window, reader.unwrapper, BUSY_LINE.match
+        window, unwrapper = self.window, reader.unwrapper
         at = 0
-        while (end := text.find(b"\n", at) + 1) > 0:
+        while True:
+            if unwrapper.passes_bare_lines:
+                at = self._bare(text, at, reader)
+            end = text.find(b"\n", at) + 1
+            if not end:
+                return
             digit_follows = text[end : end + 1].isdigit()
-            known = False
-            if text[at] == 0x5B and unwrapper.passes_bare_lines and not digit_follows:
-                # Most lines are records of other streams, batches that nobody will ask for, or nothing at all.
-                bare = busy(text, at, end)
-                if bare is not None:
-                    known = bare.end() == end - 1 and not unwrapper.least_quoted
-                    if known:
-                        printed = bare.groups()
-                        window.add_bare(reader.lines + 1, reader.offset, self._rank(printed[1]), printed)
-                else:
-                    known = self._batch(text, at, end, reader) or not _meaning().search(text, at, end)
-            if known:
-                reader.lines += 1
-                reader.offset += end - at
-                unwrapper.passed(reader.lines, end - at - 1)
-            else:
-                for line, message in reader.line(text[at : end - 1], end - at, True, digit_follows):
-                    window.add(line, message)
+            for line, message in reader.line(text[at : end - 1], end - at, True, digit_follows):
+                window.add(line, message)
             at = end
 
-    def _batch(self, text: bytes, at: int, end: int, reader: LineReader) -> bool:
-        """Take a line if it certainly is a bare batch line."""
-        found = SURE_BATCH.match(text, at, end)
+    def _bare(self, text: bytes, at: int, reader: LineReader) -> int:
+        """Put the bare lines in that stand from `at` on; answers how far they go. Most lines are records of other
+        streams, batches that nobody will ask for, or nothing at all."""
+        unwrapper = reader.unwrapper
+        busy = BUSY_LINE.match
+        takes_busy = not unwrapper.least_quoted
         # These make a line one to be looked at more closely, whatever else stands on it: see `plain`.
-        if found is None or text.find(b"etected!", at, end) >= 0 or text.find(b"server_args=", at, end) >= 0:
-            return False
-        time, tokens, message, prefill = found.groups()
-        kind = "prefill" if prefill else "decode"
-        self.window.add_event(BatchEvent(reader.lines + 1, reader.offset, self._rank(tokens), kind, time, message))
-        return True
+        looked_at = b"etected!" in text or b"server_args=" in text
+        records: list[Printed] = []
+        events: list[BatchEvent] = []
+        begin, last, base = at, at, reader.offset - at
+        number = reader.lines
+        while text[at : at + 1] == b"[":
+            place = text.find(b"] ", at) + 2
+            first = text[place : place + 1]
+            record = busy(text, at) if first == b"[" else None
+            event = SURE_BATCH.match(text, at) if first in _BATCH_FIRST else None
+            if record is not None:
+                end = record.end() + 1
+                if text[end - 1] != 0x0A or not takes_busy:
+                    break
+            elif event is not None:
+                end = event.end()
+                if looked_at and (text.find(b"etected!", at, end) >= 0 or text.find(b"server_args=", at, end) >= 0):
+                    break
+            else:
+                nothing = _ANSWERED.match(text, at)
+                end = nothing.end() if nothing is not None else text.find(b"\n", at) + 1
+                if not end or (nothing is None and _meaning().search(text, at, end)):
+                    break
+            if text[end : end + 1].isdigit():
+                break
+            number += 1
+            if record is not None:
+                records.append((base + at, number, record))
+            elif event is not None:
+                time, tokens, message, prefill = event.groups()
+                kind = "prefill" if prefill else "decode"
+                events.append(BatchEvent(number, base + at, self._rank(tokens), kind, time, message))
+            last, at = at, end
+        if at > begin:
+            reader.lines = number
+            reader.offset = base + at
+            unwrapper.passed(number, at - last - 1)
+            self.window.add_bare(records, events)
+        return at
 
     def _rank(self, tokens: bytes) -> str:
         """The rank that tokens, each with a blank before it, spell."""

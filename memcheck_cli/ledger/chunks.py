@@ -18,6 +18,7 @@ from memcheck_cli.log.records import Line, Message
 from memcheck_cli.log.scan import Scanner
 
 if TYPE_CHECKING:
+    from memcheck_cli.ledger.bare_records import Printed
     from memcheck_cli.ledger.columns import Columns, Said
     from memcheck_cli.ledger.peers import Member
     from memcheck_cli.sources import Source
@@ -159,6 +160,9 @@ class _ChunkScanner(Scanner):
     def _matters(self) -> tuple[bytes, ...]:
         return self._constant
 
+    def _chain(self, data: bytes | bytearray, at: int, stop: int, base: int) -> int:
+        return at
+
     def _read(self, data: bytearray, a: int, b: int, base: int) -> None:
         reader, recorder = self.reader, self._recorder
         if reader.unwrapper.captured or recorder.size > MOST_LINES:
@@ -196,11 +200,9 @@ class _Recorder:
     def fold(self, line: Line, message: Message | None) -> None:
         """Lines are read for what the kernel learns from them; the ledger's process reads them again."""
 
-    def record(
-        self, rank: str, pool: str, line: int, offset: int, time: str, total: int, terms: tuple[int, ...]
-    ) -> bool:
-        """Never: see `fold`."""
-        return False
+    def records(self, printed: Sequence[Printed], line: int) -> int:
+        """None: see `fold`."""
+        return 0
 
     def takes(self, streams: Iterable[tuple[str | None, str]]) -> bool:
         """Always: the ledger's process decides."""

@@ -228,6 +228,10 @@ class Group:
                     return False
         return True
 
+    def wants(self, member: Member) -> bool:
+        """Whether the records of a member are still compared."""
+        return not self._over and not self._settled(member)
+
     def add(self, member: Member, pool: str, row: Row) -> None:
         """One busy record of a member, read by itself."""
         if self._over:

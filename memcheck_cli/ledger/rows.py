@@ -164,10 +164,23 @@ class Series:
             or min(terms) < 0  # type: ignore[type-var,operator]
         ):
             return False
-        self.records += 1
-        segment.last = row
-        segment.count += 1
+        self.go_on(row, 1)
         return True
+
+    def steady_total(self) -> int | None:
+        """The total with which a record `goes_on` where its terms, none below zero, sum up to it. None where none
+        does."""
+        segment = self.segments[-1]
+        if segment.balance or segment.status or self.combinations is not None or segment.last.total is None:
+            return None
+        return self.first_total
+
+    def go_on(self, row: Row, count: int) -> None:
+        """Take so many rows that are like the ones before them in every respect, the last of which is `row`."""
+        segment = self.segments[-1]
+        self.records += count
+        segment.last = row
+        segment.count += count
 
     def extend(self, balance: int, status: str, first: Row, last: Row, count: int) -> bool:
         """Append `count` rows of one balance; True when that opens a segment that does not balance."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memcheck_cli.ledger.again import KEPT, Again
+from memcheck_cli.ledger.bare_records import BareRecords, Printed
 from memcheck_cli.ledger.book import Ledger
 from memcheck_cli.log.records import Line, Message
 
@@ -39,6 +40,7 @@ class LedgerSink:
         self._fold = fold
         self._hint = hint
         self._hinted: set[tuple[int, Said]] = set()  # by run
+        self._bare = BareRecords(ledger)
         self._columns: Columns | None = None
         self._span = SPAN if again.kept else 1 << 62
 
@@ -66,15 +68,13 @@ class LedgerSink:
             self.again.keep()
         self.again.tell_peers()
 
-    def record(
-        self, rank: str, pool: str, line: int, offset: int, time: str, total: int, terms: tuple[int, ...]
-    ) -> bool:
-        """A whole bare busy line of the current form, not read otherwise. It is always taken."""
-        opened = self.ledger.record(rank, pool, line, offset, time, total, terms)
+    def records(self, printed: Sequence[Printed], line: int) -> int:
+        """Whole bare busy lines of the current form, of which `line` is the first. Answers how many were taken."""
+        taken = self._bare.take(printed, line)
         self.hint(_BARE)
-        if opened:
+        if self.ledger.openings:
             self.again.keep()
-        return True
+        return taken
 
     def takes(self, streams: Iterable[tuple[str | None, str]]) -> bool:
         """Whether records of these streams may come as rows now."""

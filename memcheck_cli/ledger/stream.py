@@ -54,7 +54,6 @@ class Stream:
 
     __slots__ = (
         "_arriving",
-        "_open",
         "asserted",
         "asserted_dump",
         "balanced_reports",
@@ -70,6 +69,7 @@ class Stream:
         "last_busy",
         "lone_assertions",
         "member",
+        "opened",
         "pages",
         "peers",
         "process",
@@ -104,7 +104,7 @@ class Stream:
         self.last_busy: tuple[str, Row] | None = None
         self.last_balanced: dict[str, Row] = {}  # by pool, busy or idle
         self.watcher: Watcher | None = None
-        self._open: set[str] | None = None  # pools of the open check, as committed
+        self.opened: set[str] | None = None  # pools of the open check, as committed
         self._arriving: set[str] | None = None  # the same, as the lines arrive
 
     @property
@@ -139,10 +139,10 @@ class Stream:
     def record(self, pool: str, line: int, offset: int, time: str, total: int, terms: tuple[int, ...]) -> Row | None:
         """A record of the current form and of a known pool, only once the burst is over; `add` in fewer steps. Answers
         the row if it opens a break."""
-        opened = self._open
+        opened = self.opened
         if opened is None or pool == "full" or pool in opened:
             self.checks += 1
-            self._open = {pool}
+            self.opened = {pool}
         else:
             opened.add(pool)
         row = Row(line, offset, self.checks, time, total, terms, None, NO_MARKS, "B3")
@@ -161,19 +161,19 @@ class Stream:
     def base_of(self, stretch: StreamStretch) -> int:
         """The iteration that 0 stands for in a stretch that comes next."""
         joins = stretch.joins
-        return self.checks + (joins is not None and (self._open is None or joins in self._open))
+        return self.checks + (joins is not None and (self.opened is None or joins in self.opened))
 
     def take(self, stretch: StreamStretch, lines: int = 0) -> list[Entry]:
         """A stretch of records; only once the burst is over. lines: those before it. Answers the records that open a
         break."""
         base = self.base_of(stretch)
         if stretch.joins is not None:
-            if self._open is None or base > self.checks:
-                self._open = set()
-            self._open.add(stretch.joins)
+            if self.opened is None or base > self.checks:
+                self.opened = set()
+            self.opened.add(stretch.joins)
         self.checks = base + stretch.checks
-        self._open = set(stretch.open_after) | (set() if stretch.checks else self._open or set())
-        self._arriving = set(self._open)
+        self.opened = set(stretch.open_after) | (set() if stretch.checks else self.opened or set())
+        self._arriving = set(self.opened)
         found: list[Entry] = []
         for pool in stretch.pools:
             series = self.busy.get(pool.pool)
@@ -190,12 +190,12 @@ class Stream:
     def torn(self) -> None:
         """A torn busy line: it closes the open check."""
         self._arriving = None
-        self._open = None
+        self.opened = None
 
     def complete(self, pool: str, accounted: int) -> tuple[int, Row] | None:
         """An assertion sums more than the check right before it prints, whose form may leave session_held out: let that
         check's row count with the difference. Answers the difference and the row; None where it is no such check."""
-        if self._open is None or self.last_busy is None or self.last_busy[0] != pool:
+        if self.opened is None or self.last_busy is None or self.last_busy[0] != pool:
             return None
         row = self.last_busy[1]
         held = accounted - row.accounted
@@ -224,10 +224,10 @@ class Stream:
         return found
 
     def _commit(self, pool: str, row: Row) -> list[Entry]:
-        opened = self._open
+        opened = self.opened
         if opened is None or pool in opened or pool in ("full", EMPTY):
             self.checks += 1
-            opened = self._open = set()
+            opened = self.opened = set()
         opened.add(pool)
         row = Row(row[0], row[1], self.checks, row[3], row[4], row[5], row[6], row[7], row[8], row[9], row[10])
         if self.watcher is not None:

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from memcheck_cli.ledger.book import Opening
+from memcheck_cli.ledger.rows import Row
 from memcheck_cli.log.batch_lines import BatchValues, form_of_batch
 from memcheck_cli.log.records import TERMS, Busy, Context, Line, Message, Value
+
+if TYPE_CHECKING:
+    import re
 
 WINDOW = 1 << 20
 """Bytes before a break whose context lines are kept."""
@@ -121,8 +125,9 @@ class Around(NamedTuple):
     checks: list[Seen]
 
 
-Printed = tuple[bytes, ...]
-"""Groups of `lines.BUSY_LINE`. Most records are of streams that do not break, so they are kept as they stand."""
+Printed = tuple[int, int, "re.Match[bytes]"]
+"""Offset and line of a record, and its match of `lines.BUSY_LINE`. Most records are of streams that do not break, so
+they are kept as they stand."""
 
 SeriesKey = tuple[int, str | None, str, str, str]
 """Run, process, rank, check and pool of a series."""
@@ -136,8 +141,9 @@ class Window:
         self._events: deque[Event] = deque()
         self._all_events: list[Event] | None = None  # the same as a list, made when it is asked for
         # Records by stream, and the streams of all of them in the order in which they came.
-        self._checks: dict[tuple[str | None, str], deque[tuple[int, Seen | tuple[int, Printed]]]] = {}
+        self._checks: dict[tuple[str | None, str], deque[tuple[int, Seen]]] = {}
         self._order: deque[tuple[int, tuple[str | None, str]]] = deque()
+        self._bare: deque[Printed] = deque()
         self._openings: dict[SeriesKey, int] = {}
         self._events_kept = 0
         self._last_kept: list[Event] | None = None
@@ -162,21 +168,13 @@ class Window:
             return
         self._forget(line.offset - WINDOW)
 
-    def add_event(self, event: Event) -> None:
-        """A context line."""
-        self._events.append(event)
-        self._all_events = None
-        self._forget(event.offset - WINDOW)
-
-    def add_bare(self, number: int, offset: int, rank: str, printed: Printed) -> None:
-        """A whole bare busy line of the current form."""
-        key = (None, rank)
-        checks = self._checks.get(key)
-        if checks is None:
-            checks = self._checks[key] = deque()
-        checks.append((offset, (number, printed)))
-        self._order.append((offset, key))
-        self._forget(offset - WINDOW)
+    def add_bare(self, records: list[Printed], events: list[BatchEvent]) -> None:
+        """Whole bare lines that follow each other: busy ones of the current form, and batch lines."""
+        if events:
+            self._events.extend(events)
+            self._all_events = None
+        self._bare.extend(records)
+        self._forget(max(records[-1][0] if records else 0, events[-1].offset if events else 0) - WINDOW)
 
     def _forget(self, edge: int) -> None:
         """Drop what stands before an offset."""
@@ -189,6 +187,8 @@ class Window:
             checks.popleft()
             if not checks:
                 del self._checks[key]
+        while self._bare and self._bare[0][0] < edge:
+            self._bare.popleft()
 
     def clear(self) -> None:
         """Forget the lines, not what was kept of them."""
@@ -196,6 +196,7 @@ class Window:
         self._all_events = None
         self._checks.clear()
         self._order.clear()
+        self._bare.clear()
 
     def wants(self, opening: Opening) -> bool:
         """Whether what stands before this record is to be kept: of a series that flaps ever more rarely."""
@@ -225,12 +226,26 @@ class Window:
         events = self._all_events
         if events and not (edge <= events[0].offset and events[-1].offset <= row.offset):
             events = [event for event in events if edge <= event.offset <= row.offset]
-        checks: deque[Seen | tuple[int, Printed]] = deque(maxlen=CHECKS)
-        for offset, seen in self._checks.get((stream.process, stream.rank), ()):
-            if seen[0] < row.line and edge <= offset <= row.offset:
-                checks.append(seen)
-        own = [seen if isinstance(seen, Seen) else _seen(*seen) for seen in checks]
-        return Around(row.line, self._within(events), own)
+        own = [
+            seen
+            for offset, seen in self._checks.get((stream.process, stream.rank), ())
+            if seen.line < row.line and edge <= offset <= row.offset
+        ]
+        if stream.process is None:
+            own += self._bare_checks(stream.rank, edge, row)
+            own.sort(key=lambda seen: seen.line)
+        return Around(row.line, self._within(events), own[-CHECKS:])
+
+    def _bare_checks(self, rank: str, edge: int, row: Row) -> list[Seen]:
+        """The newest bare records of a rank before a row, from an offset on."""
+        tokens = b"" if rank == "-" else b" " + rank.encode("utf-8", "replace")
+        found: list[Seen] = []
+        for offset, line, printed in reversed(self._bare):
+            if offset < edge or len(found) == CHECKS:
+                break
+            if printed[2] == tokens and line < row.line and offset <= row.offset:
+                found.append(_seen(line, printed))
+        return found
 
     def _within(self, events: list[Event]) -> list[Event]:
         """As many of the events as may be kept."""
@@ -245,6 +260,6 @@ class Window:
         return events
 
 
-def _seen(line: int, printed: Printed) -> Seen:
-    _, _, pool, total, *terms, _ = printed
+def _seen(line: int, printed: re.Match[bytes]) -> Seen:
+    _, _, pool, total, *terms, _ = printed.groups()
     return Seen(line, pool.decode("ascii"), int(total), tuple(int(term) for term in terms))

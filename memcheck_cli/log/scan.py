@@ -7,17 +7,14 @@ exactly. Which lines can matter depends on the sink's state, so it is asked agai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
 
 from memcheck_cli.log.context import BATCH_MARKERS, STRUCTURAL_MARKERS
 from memcheck_cli.log.lines import BUSY_LINE
 from memcheck_cli.log.markers import Markers, Span
 from memcheck_cli.log.reader import LineReader
 from memcheck_cli.log.records import Busy, Line, Message
-
-if TYPE_CHECKING:
-    import re
 
 TAG = b"[Mem Check"
 STEADY = (
@@ -66,8 +63,8 @@ HEAD = 64 * 1024
 COUNTED_BY_ARRAY = 16 << 10
 """Bytes from which on lines are counted by numpy once it is loaded."""
 
-MOST_HEADS = 4096
-"""Prefixes whose meaning is remembered."""
+MOST_CHAINED = 1024
+"""Records that are handed over at once."""
 
 LINES_BEFORE = 2
 """Lines read before a marked line that may be the end of a wrapped one."""
@@ -92,11 +89,10 @@ class Sink(Protocol):
     def fold(self, line: Line, message: Message | None, /) -> None:
         """A line, read exactly."""
 
-    def record(
-        self, rank: str, pool: str, line: int, offset: int, time: str, total: int, terms: tuple[int, ...], /
-    ) -> bool:
-        """A whole bare busy line of the current form, while not every line is wanted. Answers False where it must be
-        folded instead."""
+    def records(self, printed: Sequence[tuple[int, tuple[bytes, ...]]], line: int, /) -> int:
+        """Whole bare busy lines of the current form that follow each other, while not every line is wanted: where each
+        begins, and the groups of `BUSY_LINE`. line: the first. Answers how many were taken; behind one after which
+        every line matters, none is."""
 
     def takes(self, streams: Iterable[tuple[str | None, str]], /) -> bool:
         """Whether records of these streams may come as rows now."""
@@ -130,8 +126,6 @@ class Scanner:
         self._wanted: tuple[bytes, ...] = ()
         self._reach = REACH
         self._count_lines: Callable[[bytearray, int, int], int] | None = None
-        self._heads: dict[tuple[bytes, bytes], tuple[str, str]] = {}  # time and rank tokens, as printed and as kept
-        self._pools: dict[bytes, str] = {}
 
     @property
     def busy(self) -> int:
@@ -183,19 +177,21 @@ class Scanner:
     # One way each
 
     def _one(self, data: bytearray, at: int, stop: int, base: int) -> int:
-        """Read the line at `at`."""
-        end = data.find(b"\n", at, stop) + 1 or stop
+        """Read the line at `at`, or all records that follow each other from there on."""
         # The kernel learns from lines that are read exactly.
-        plain = self._kernel is None and self.reader.unwrapper.passes_bare_records and not self._sink.wants_every_line
-        if not (plain and self._record(data, at, end, base)):
-            self._read(data, at, end, base)
+        if self._kernel is None and self.reader.unwrapper.passes_bare_records and not self._sink.wants_every_line:
+            came = self._chain(data, at, stop, base)
+            if came > at:
+                return came
+        end = data.find(b"\n", at, stop) + 1 or stop
+        self._read(data, at, end, base)
         return end
 
     def _marked(self, data: bytearray, at: int, stop: int, base: int) -> int:
         """Read the marked lines until what matters changes; answers how far it came."""
         if stop - at > 2 * self._reach:
             stop = data.rfind(b"\n", at, at + self._reach) + 1 or stop
-        if self.reader.unwrapper.passes_bare_records and self._sink.settled:
+        if self.reader.unwrapper.passes_bare_records:
             at = self._chain(data, at, stop, base)
             if at == stop or self._pays(base + at):
                 return at
@@ -231,20 +227,38 @@ class Scanner:
         reader.lines += self._count(data, at, stop)
         return stop
 
-    def _chain(self, data: bytearray, at: int, stop: int, base: int) -> int:
-        """Read the records that follow each other from `at` on, while nothing of them changes what matters; answers how
-        far it came."""
-        begin, sink = at, self._sink
-        until = max(self._sure, self._busy + 1) if self._kernel is None else self._busy + stop
-        while at < stop and self._busy < until:
-            match = BUSY_LINE.match(data, at, stop)
-            if match is None or not self._take(data, match, match.end() + 1, base):
+    def _chain(self, data: bytes | bytearray, at: int, stop: int, base: int) -> int:
+        """Read the records that follow each other from `at` on, while not every line matters; answers how far it
+        came."""
+        most = self._sure - self._busy
+        if most <= 0 or self._kernel is not None:
+            most = MOST_CHAINED
+        match = BUSY_LINE.match
+        begin, last = at, self._stop
+        printed: list[tuple[int, tuple[bytes, ...]]] = []
+        while at < stop and len(printed) < most:
+            found = match(data, at, stop)
+            if found is None:
                 break
-            begin, at = at, match.end() + 1
-            if not sink.settled:
+            end = found.end()
+            # A digit behind its line end may be the rest of a number.
+            if data[end] != 0x0A or (end + 1 < last and 0x30 <= data[end + 1] <= 0x39):
                 break
-        if at > begin:
-            self.reader.unwrapper.passed(self.reader.lines, at - begin - 1)
+            groups = found.groups()
+            if groups[9]:
+                break
+            printed.append((base + at, groups))
+            at = end + 1
+        if not printed:
+            return begin
+        reader = self.reader
+        taken = self._sink.records(printed, reader.lines + 1)
+        if taken < len(printed):
+            at = printed[taken][0] - base
+        if taken:
+            reader.lines += taken
+            self._busy += taken
+            reader.unwrapper.passed(reader.lines, at - (printed[taken - 1][0] - base) - 1)
         return at
 
     @staticmethod
@@ -357,7 +371,7 @@ class Scanner:
         digit_follows: the next line begins with a digit."""
         self._stop = len(raw)
         plain = not digit_follows and self.reader.unwrapper.passes_bare_records and not self._sink.wants_every_line
-        if not (plain and self._record(raw, 0, len(raw), offset)):
+        if not (plain and self._chain(raw, 0, len(raw), offset) == len(raw)):
             self._exactly(raw, offset, digit_follows)
 
     def _exactly(self, raw: bytes, offset: int, digit_follows: bool) -> None:
@@ -371,43 +385,6 @@ class Scanner:
                 self._busy += 1
                 if self._kernel is not None and line.number == number and not (line.captured or line.copied):
                     self._kernel.learn(raw, line, message)
-
-    def _record(self, data: bytes | bytearray, a: int, b: int, base: int) -> bool:
-        """Read data[a:b] if it is a bare busy line of the current form; answers whether it was."""
-        match = BUSY_LINE.match(data, a, b)
-        if match is None or match.end() != b - 1 or not self._take(data, match, b, base):
-            return False
-        self.reader.unwrapper.passed(self.reader.lines, b - a - 1)
-        return True
-
-    def _take(self, data: bytes | bytearray, match: re.Match[bytes], b: int, base: int) -> bool:
-        """Take a match of BUSY_LINE. b: where its line ends if its line end is one character, as it has to be."""
-        # A digit behind it may be the rest of a number.
-        if data[b - 1] != 0x0A or (b < self._stop and 0x30 <= data[b] <= 0x39):
-            return False
-        when, tokens, pool, total, available, evictable, protected, held, uncached, more = match.groups()
-        if more:
-            return False
-        heads = self._heads
-        head = heads.get((when, tokens))
-        if head is None:
-            if len(heads) >= MOST_HEADS:
-                heads.clear()
-            time = when.decode("ascii").replace(" ", "T").replace(",", ".")
-            head = heads[when, tokens] = (time, tokens.decode("ascii").strip() or "-")
-        name = self._pools.get(pool)
-        if name is None:
-            if len(self._pools) >= MOST_HEADS:
-                return False
-            name = self._pools[pool] = pool.decode("ascii")
-        reader = self.reader
-        number = reader.lines + 1
-        numbers = (int(available), int(evictable), int(protected), int(held), int(uncached))
-        if not self._sink.record(head[1], name, number, base + match.start(), head[0], int(total), numbers):
-            return False
-        reader.lines = number
-        self._busy += 1
-        return True
 
     def _searching(self, data: bytearray, at: int, stop: int, tagged: bool) -> Markers:
         """The search for what matters now; remembers what that is, for `_changed`."""
