@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from importlib import import_module
@@ -22,10 +21,6 @@ VERBS = {
     "forms": "List the checker's texts, or say how one is read.",
 }
 """Every verb with its line in the help; `memcheck --help` loads none of them."""
-
-
-GARBAGE = 50_000
-"""New objects after which cycles are looked for: loading modules makes thousands that stay."""
 
 
 class _OutputClosedError(Exception):
@@ -87,7 +82,6 @@ def memcheck() -> None:
 
 def main() -> None:
     """Entry point of the console script."""
-    gc.set_threshold(GARBAGE)
     if sys.stdout is None:  # it was closed before we began
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
     try:
