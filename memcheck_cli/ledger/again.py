@@ -151,10 +151,12 @@ class Again:
     def _read(self, text: bytes, reader: LineReader) -> None:
         """Put whole lines into the window."""
         window, unwrapper = self.window, reader.unwrapper
+        # These make a line one to be looked at more closely, whatever else stands on it: see `plain`.
+        careful = b"etected!" in text or b"server_args=" in text
         at = 0
         while True:
             if unwrapper.passes_bare_lines:
-                at = self._bare(text, at, reader)
+                at = self._bare(text, at, reader, careful)
             end = text.find(b"\n", at) + 1
             if not end:
                 return
@@ -163,14 +165,13 @@ class Again:
                 window.add(line, message)
             at = end
 
-    def _bare(self, text: bytes, at: int, reader: LineReader) -> int:
+    def _bare(self, text: bytes, at: int, reader: LineReader, careful: bool) -> int:
         """Put the bare lines in that stand from `at` on; answers how far they go. Most lines are records of other
-        streams, batches that nobody will ask for, or nothing at all."""
+        streams, batches that nobody will ask for, or nothing at all. careful: there may be batch lines among them that
+        must be looked at more closely."""
         unwrapper = reader.unwrapper
         busy = BUSY_LINE.match
         takes_busy = not unwrapper.least_quoted
-        # These make a line one to be looked at more closely, whatever else stands on it: see `plain`.
-        looked_at = b"etected!" in text or b"server_args=" in text
         records: list[Printed] = []
         events: list[BatchEvent] = []
         begin, last, base = at, at, reader.offset - at
@@ -186,7 +187,7 @@ class Again:
                     break
             elif event is not None:
                 end = event.end()
-                if looked_at and (text.find(b"etected!", at, end) >= 0 or text.find(b"server_args=", at, end) >= 0):
+                if careful and (text.find(b"etected!", at, end) >= 0 or text.find(b"server_args=", at, end) >= 0):
                     break
             else:
                 nothing = _ANSWERED.match(text, at)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memcheck_cli.log.scan import Scanner
     from memcheck_cli.sources import Source
 
-CHUNK = 8 << 20
+CHUNK = 16 << 20
 """Bytes of one chunk, at most."""
 
 AHEAD = 2
