@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memcheck_cli.ledger.again import Passed
-from memcheck_cli.ledger.pieces import Pieces
+from memcheck_cli.ledger.pieces import WIDE, Pieces
 from memcheck_cli.ledger.stretch import EDGE, Pairs, PoolStretch, StreamStretch, Stretch
 from memcheck_cli.log.reader import LineReader
 from memcheck_cli.log.records import Line, Message
@@ -135,6 +135,8 @@ class ChunkReader:
                 if not piece.whole:
                     break
                 scanner.scan(pieces.buffer, piece.start, piece.stop, piece.base)
+                if scanner.scattered:
+                    pieces.widen(WIDE)
                 at = piece.base + piece.stop
         except _EnoughError as enough:
             at, lines = enough.args

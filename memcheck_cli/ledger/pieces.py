@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 BLOCK = 1 << 20
 """Bytes read at once."""
 
+WIDE = 2 << 20
+"""The same where records are few and far between: a kernel's calls cost more than the bytes that it passes over."""
+
 MARGIN = 2048
 """Bytes kept free on both sides of the text in the buffer; the kernel wants them."""
 
@@ -46,6 +49,7 @@ class Pieces:
     def __init__(self, source: Source, stream: RawIOBase | None, block: int = BLOCK) -> None:
         self.buffer = bytearray(block + 2 * MARGIN)
         self.source = source
+        self._least = 0
         self._stream = stream
         self.passed = Passed(source)
 
@@ -57,6 +61,10 @@ class Pieces:
                 yield from self._of_stream()
         finally:
             self.passed.close()
+
+    def widen(self, block: int) -> None:
+        """Read so many bytes at once, at least, from the next piece on."""
+        self._least = block + 2 * MARGIN
 
     def hand_to(self, scanner: Scanner, piece: Piece) -> None:
         """Let a scanner read the piece that came last."""
@@ -114,6 +122,8 @@ class Pieces:
         """Pieces of what `fill` puts into the buffer until it puts nothing. offset: where that begins."""
         begin = end = MARGIN  # of what is in the buffer and not handed on yet; begin is at `offset`
         while True:
+            if len(self.buffer) < self._least:
+                self.buffer = self.buffer + bytearray(self._least - len(self.buffer))
             limit = len(self.buffer) - MARGIN
             if end == limit and begin > MARGIN:
                 self.buffer[MARGIN : MARGIN + end - begin] = self.buffer[begin:end]

@@ -105,7 +105,8 @@ class _Rows(NamedTuple):
 class Kernel:
     """Reads blocks. Knows nothing at first; every `learn` may make it recognise more.
 
-    readings: what `Batch.reading` indexes. streams: (process, rank) pairs and pools: labels, by code.
+    readings: what `Batch.reading` indexes. streams: (process, rank) pairs and pools: labels, by code. dense: most lines
+    were busy ones in the last batch.
     """
 
     def __init__(self, tag: bytes = b"[Mem Check") -> None:
@@ -120,7 +121,7 @@ class Kernel:
         self._stream_of = np.empty(0, np.int32)
         self._pool_of = np.empty(0, np.int32)
         self._scratch = Scratch()
-        self._dense = False
+        self.dense = False
         self._few = 32
         self._anchor = 1
         self._hits = 0
@@ -208,14 +209,14 @@ class Kernel:
         windows = Windows(data)
         at = start
         while at < stop:
-            batch = self._dense_batch(data, windows, at, stop) if self._dense and self._heads else None
+            batch = self._dense_batch(data, windows, at, stop) if self.dense and self._heads else None
             if batch is None:
                 batch = self._sparse_batch(data, windows, at, stop)
             at = batch.stop
             if batch.n:
                 self._unproven = self._skip = 0
             if batch.newlines >= 64:
-                self._dense = batch.n * 5 >= batch.newlines * 3
+                self.dense = batch.n * 5 >= batch.newlines * 3
             if shift:
                 batch.start += shift
                 batch.stop += shift

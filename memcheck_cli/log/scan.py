@@ -133,6 +133,11 @@ class Scanner:
         return self._busy
 
     @property
+    def scattered(self) -> bool:
+        """Busy lines are made columns by now, and stand far apart."""
+        return self._kernel is not None and not self._kernel.dense
+
+    @property
     def lines(self) -> int:
         """Physical lines passed so far."""
         return self.reader.lines
