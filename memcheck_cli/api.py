@@ -59,6 +59,8 @@ def read_log(*paths: Path) -> pd.DataFrame:
     rows: list[tuple[object, ...]] = []
 
     class Collector:
+        markers: tuple[bytes, ...] = ()
+
         def __init__(self, source: str) -> None:
             self.source = source
 

@@ -10,12 +10,15 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memcheck_cli.ledger import Row, Stream
 from memcheck_cli.ledger.dumps import second_of
 from memcheck_cli.ledger.stream import EMPTY
 from memcheck_cli.log.records import TERMS, Context, Line
+
+if TYPE_CHECKING:
+    from memcheck_cli.ledger.columns import Taken
 
 Array = Any
 ABSENT = -(1 << 31)
@@ -26,6 +29,26 @@ AT_ONCE = 1024
 
 EVENTS = ("retract", "abort", "flush", "exception", "out-of-memory")
 """Kinds of context lines that are counted a side."""
+
+EVENT_MARKERS = (
+    b"#retracted_reqs: ",
+    b"retract_decode: aborted",
+    b"Abort ",
+    b"Cache flushed successfully!",
+    b" hit an exception: ",
+    b"Exception in ModelRpcClient:",
+    b" crashed: ",
+    b"ut of memory",
+    b"OutOfMemoryError",
+    b"Try to allocate ",
+    b"ble tokens: ",
+    b"ble full tokens: ",
+    b"ble swa tokens: ",
+)
+"""Every line of one of these kinds holds one of these."""
+
+BIGGEST = 1 << 62
+"""Numbers beyond it, either way, are kept as this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +78,23 @@ class Column:
         try:
             self._values.extend(array("i", values))  # type: ignore[arg-type]
         except (TypeError, OverflowError):
-            whole = [ABSENT if value is None else max(-(1 << 62), min(value, 1 << 62)) for value in values]
+            whole = [ABSENT if value is None else max(-BIGGEST, min(value, BIGGEST)) for value in values]
             if self._values.typecode == "i" and any(not ABSENT <= value < -ABSENT for value in whole):
                 self._values = array("q", self._values)
             self._values.extend(array(self._values.typecode, whole))
+
+    def append(self, values: Array) -> None:
+        """More numbers, all printed: int64 of shape (n,)."""
+        import numpy as np
+
+        if self._values.typecode == "i" and not (values.min() >= ABSENT and values.max() < -ABSENT):
+            self._values = array("q", self._values)
+        kind = np.int32 if self._values.typecode == "i" else np.int64
+        self._values.frombytes(np.clip(values, -BIGGEST, BIGGEST).astype(kind).tobytes())
+
+    def lack(self, count: int) -> None:
+        """So many records that do not print the number."""
+        self._values.extend(array(self._values.typecode, [ABSENT]) * count)
 
     def numbers(self) -> Array:
         """All of them: int32 or int64 of shape (n,), not to be written to; nothing can be added any more."""
@@ -118,6 +154,38 @@ class Track:
         if len(self._waiting) >= AT_ONCE:
             self.settle()
 
+    def extend(self, taken: Taken) -> None:
+        """More records, as columns."""
+        self.settle()
+        n = len(taken.iteration)
+        self._count += n
+        for name in taken.extra:
+            if name not in self.extra and len(self.extra) < self._most_extra:
+                self.extra[name] = Column(len(self.iteration))
+        self.iteration.append(taken.iteration)
+        self.line.append(taken.line)
+        self._extend_seconds(taken.time)
+        printed = {"total": taken.total, **taken.terms, **taken.extra}
+        for name, column in (("total", self.total), *self.terms.items(), *self.extra.items()):
+            values = printed.get(name)
+            if values is None:
+                column.lack(n)
+            else:
+                column.append(values)
+
+    def _extend_seconds(self, times: Array) -> None:
+        import numpy as np
+
+        from memcheck_cli.log.kernel import NO_TIME, UNDATED
+
+        known = times != NO_TIME
+        since = second_of("1970-01-01T00:00:00") or 0
+        # Of a time without date only the clock counts.
+        seconds = np.where(times < UNDATED // 2, (times - UNDATED) // 1000, times // 1000 + since)
+        if self.start is None and known.any():
+            self.start = int(seconds[known.argmax()])
+        self.second.append(np.where(known, seconds - (self.start or 0), ABSENT))
+
     def settle(self) -> None:
         """Put the latest records into the columns; to be called before these are read."""
         rows, self._waiting = self._waiting, []
@@ -168,7 +236,10 @@ TrackKey = tuple[str, str]
 
 
 class Collector:
-    """Fills the tracks of one side; an `Observer` of `ledger.reading`. pools: the only ones to keep, all if empty."""
+    """Fills the tracks of one side; an `Observer` of `ledger.reading`, and `InColumns`. pools: the only ones to keep,
+    all if empty."""
+
+    markers: tuple[bytes, ...] = EVENT_MARKERS
 
     def __init__(self, pools: frozenset[str] = frozenset(), kept: Kept | None = None) -> None:
         self.tracks: dict[Stream, dict[TrackKey, Track]] = {}
@@ -183,21 +254,46 @@ class Collector:
         """One record, as it is counted."""
         if pool == EMPTY or "skipped" in row.marks or (self._pools and pool not in self._pools):
             return
-        tracks = self.tracks.get(stream)
-        if tracks is None:
-            tracks = self.tracks[stream] = {}
-        track = tracks.get((check, pool))
+        track = self._track(stream, check, pool)
         if track is None:
-            if self._count >= self._kept.tracks:
-                self.dropped_tracks += 1
-                return
-            self._count += 1
-            track = tracks[(check, pool)] = Track(check, pool, self._kept.extra)
+            self.dropped_tracks += 1
+            return
         if self._room <= 0 or (row.iteration or 0) > self._kept.checks or len(track) >= self._kept.checks:
             track.forgotten += 1
             return
         self._room -= 1
         track.add(row)
+
+    def has_room(self, records: int, /) -> bool:
+        """Whether it does not matter in which order so many more records of all streams come."""
+        return records <= self._room
+
+    def columns(self, stream: Stream, pool: str, taken: Taken, /) -> None:
+        """Busy records of one pool of a stream, as columns."""
+        if self._pools and pool not in self._pools:
+            return
+        track = self._track(stream, "busy", pool)
+        count = len(taken.iteration)
+        if track is None:
+            self.dropped_tracks += count
+            return
+        most = self._kept.checks
+        kept = min(int((taken.iteration <= most).sum()), max(0, most - len(track)))
+        track.forgotten += count - kept
+        if kept:
+            self._room -= kept
+            track.extend(taken if kept == count else taken.first(kept))
+
+    def _track(self, stream: Stream, check: str, pool: str) -> Track | None:
+        """The track of a pool of a stream, None where there are too many."""
+        tracks = self.tracks.get(stream)
+        if tracks is None:
+            tracks = self.tracks[stream] = {}
+        track = tracks.get((check, pool))
+        if track is None and self._count < self._kept.tracks:
+            self._count += 1
+            track = tracks[(check, pool)] = Track(check, pool, self._kept.extra)
+        return track
 
     def settle(self) -> None:
         """No more records."""

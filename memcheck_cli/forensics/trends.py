@@ -15,6 +15,7 @@ from memcheck_cli.forensics.around import rank_group
 from memcheck_cli.forensics.breaks import Item, in_slots
 from memcheck_cli.forensics.slopes import Slope, slope_of
 from memcheck_cli.ledger import Row, Stream
+from memcheck_cli.log.context import BATCH_MARKERS
 from memcheck_cli.log.records import TERMS, Context, Line, Value
 
 SAMPLE = 1024
@@ -72,6 +73,8 @@ class _Series:
 
 class Trends:
     """Watches one source while it is read (an `Observer`); `findings` says what drifts."""
+
+    markers: tuple[bytes, ...] = BATCH_MARKERS
 
     def __init__(self, source: str) -> None:
         self.source = source

@@ -119,7 +119,13 @@ class _Steady:
     def begin(self, pool: str) -> _Counted | None:
         """Begin to count the records of a pool, if all that is to be known of them is how many go on."""
         stream = self.stream
-        if stream is None or not stream.burst.over or stream.opened is None or stream.joint:
+        if (
+            stream is None
+            or not stream.burst.over
+            or stream.opened is None
+            or stream.joint
+            or stream.watcher is not None
+        ):
             return None
         series = stream.busy.get(pool)
         total = series.steady_total() if series is not None else None

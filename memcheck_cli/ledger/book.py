@@ -100,6 +100,7 @@ class Ledger:
         self.source = source
         self.head = head
         self.watcher = watcher
+        self.told_in_columns = False  # the watcher's owner is told of stretches by whoever hands them over
         self.starts = Starts()
         self.runs = self.starts.runs
         self.run_number = self.starts.run_number
@@ -231,8 +232,9 @@ class Ledger:
             self.watchdog_line = self.watchdog_line or line.number
 
     def takes(self, streams: Iterable[tuple[str | None, str]]) -> bool:
-        """Whether stretches of these streams may be taken now: they are known, no dumps, and nobody watches."""
-        if self.watcher is not None or self.wants_every_line:
+        """Whether stretches of these streams may be taken now: they are known, no dumps, and nobody watches who must be
+        told of every record by itself."""
+        if (self.watcher is not None and not self.told_in_columns) or self.wants_every_line:
             return False
         for process, rank in streams:
             stream = self.streams.get((self.run_number(process), process, rank))

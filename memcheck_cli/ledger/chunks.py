@@ -183,6 +183,7 @@ class _Recorder:
     wants_batches = False
     wants_startup = False
     wants_every_line = False
+    observed = ()
 
     def __init__(self) -> None:
         self.items: list[Lines | Rows] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise, product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -103,6 +103,38 @@ class Columns:
         )
 
 
+class Taken(NamedTuple):
+    """Records of one pool of one stream, in order, as they were taken into a ledger. Arrays of length n: iteration,
+    line, time as in `kernel.Batch`; total, None where none is printed. terms: arrays by name of those that are printed,
+    extra: the same of further terms with whole numbers."""
+
+    iteration: Array
+    line: Array
+    time: Array
+    total: Array | None
+    terms: dict[str, Array]
+    extra: dict[str, Array]
+
+    def first(self, count: int) -> Taken:
+        """The first of them."""
+        numbers = [{name: values[:count] for name, values in named.items()} for named in (self.terms, self.extra)]
+        total = self.total[:count] if self.total is not None else None
+        return Taken(self.iteration[:count], self.line[:count], self.time[:count], total, *numbers)
+
+
+def taken_of(columns: Columns, pool: PoolStretch, base: int) -> Taken:
+    """The records of a pool of a stretch that knows its `rows`. base: the iteration that 0 stands for."""
+    assert pool.rows is not None
+    places, iteration = pool.rows
+    reading = columns.kernel.readings[int(columns.reading[places[0]])]
+    values = columns.values[:, places]
+    printed = [name for name in FIELDS if name in reading.printed]
+    by_name = {name: values[FIELDS.index(name)] for name in printed}
+    total = by_name.pop("total", None)
+    extra = dict(zip(reading.extra, values[len(FIELDS) :], strict=False))
+    return Taken(iteration + base, columns.line[places], columns.time[places], total, by_name, extra)
+
+
 def time_text(milliseconds: int, fraction: bool) -> str | None:
     """The kernel's time as the exact reader writes it."""
     if milliseconds == NO_TIME:
@@ -118,10 +150,11 @@ def time_text(milliseconds: int, fraction: bool) -> str | None:
     return clock if undated else f"{np.datetime64(days, 'D')}T{clock}"
 
 
-def summarize(columns: Columns, peered: Peered) -> Stretch | None:
+def summarize(columns: Columns, peered: Peered, rows: bool = False) -> Stretch | None:
     """The stretch that all records of `columns` make, or None where they must be taken one by one.
 
-    peered: whether the records of a process and rank are compared with those of its peers.
+    peered: whether the records of a process and rank are compared with those of its peers. rows: tell where the records
+    of each pool stand, too.
     """
     n = columns.n
     kernel = columns.kernel
@@ -145,7 +178,7 @@ def summarize(columns: Columns, peered: Peered) -> Stretch | None:
         end = start + int(counts[code])
         process, rank = kernel.streams[code]
         part = _Part(
-            columns, like, order[start:end], pool[start:end], values[:, start:end], balance[start:end], healthy
+            columns, like, order[start:end], pool[start:end], values[:, start:end], balance[start:end], healthy, rows
         )
         stretch.append(part.summarize(process, rank, peered(process, rank)))
         start = end
@@ -176,6 +209,7 @@ class _Part:
         values: Array,
         balance: Array,
         healthy: bool,
+        rows: bool,
     ) -> None:
         self.columns = columns
         self.reading = reading
@@ -184,6 +218,7 @@ class _Part:
         self.values = values
         self.balance = balance
         self.healthy = healthy
+        self.rows = rows
 
     def summarize(self, process: str | None, rank: str, peered: bool) -> StreamStretch:
         names = self.columns.kernel.pools
@@ -248,8 +283,9 @@ class _Part:
             peers = (iteration[places], digests(values), columns.offset[source], columns.line[source])
         extra = self.reading.extra
         closing = self._closing(extra, balance, places) if extra else None
+        rows = (self.order[places], iteration[places]) if self.rows else None
         return PoolStretch(
-            name, n, unbalanced, pieces, first_total, changed, odd, balanced, extra or None, closing, peers
+            name, n, unbalanced, pieces, first_total, changed, odd, balanced, extra or None, closing, peers, rows
         )
 
     def _closing(self, names: tuple[str, ...], balance: Array, places: Array) -> set[Combination]:

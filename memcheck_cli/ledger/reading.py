@@ -12,12 +12,12 @@ from memcheck_cli.ledger.book import Ledger
 from memcheck_cli.ledger.pieces import BLOCK, Piece, Pieces, blocks_of
 from memcheck_cli.ledger.progress import Progress, Waiting, interrupted
 from memcheck_cli.ledger.rows import Row
-from memcheck_cli.ledger.skim import LedgerSink
+from memcheck_cli.ledger.skim import InColumns, LedgerSink
 from memcheck_cli.ledger.stream import Stream
 from memcheck_cli.ledger.window import WINDOW, Around, Event, SeriesKey
 from memcheck_cli.log.reader import LineReader
 from memcheck_cli.log.records import Busy, Context, Line, Message, PoolText
-from memcheck_cli.log.scan import HEAD, Scanner
+from memcheck_cli.log.scan import HEAD, NEVER, Scanner
 
 if TYPE_CHECKING:
     from io import RawIOBase
@@ -43,10 +43,13 @@ class Flush(NamedTuple):
 
 
 class Observer(Protocol):
-    """Is told of every record that counts and of every context line: what trends are drawn from.
+    """Is told of every record that counts, and of context lines: what trends are drawn from.
 
-    A reader that leaves lines out must not be used while somebody observes.
+    markers: every context line that matters to it holds one of these; it may be told of others. One that is `InColumns`
+    too is told of many records at once where they are dense.
     """
+
+    markers: tuple[bytes, ...]
 
     def record(self, stream: Stream, check: str, pool: str, row: Row, /) -> None:
         """One record, as it is counted; see `ledger.stream.Watcher`."""
@@ -102,12 +105,11 @@ def read_source(
 ) -> SourceReading:
     """Read a source; damage ends the reading, what came before it counts.
 
-    observer: is told of everything, which takes reading every line. exact: read every line all the same. rejects: is
-    told of every rejected line. block: bytes read at once. kernel_from: busy lines that are read one by one before
-    columns are made of them, None to decide by what pays. head: bytes at the beginning of which every line is read.
-    lines_before: of the log that the source is a piece of: lines are counted on from there, in `lines` too. splitting:
-    how several processes share a large file, None for this one alone. progress: is told how far it came, and may stop
-    it.
+    observer: is told of records and context lines. exact: read every line. rejects: is told of every rejected line.
+    block: bytes read at once. kernel_from: busy lines that are read one by one before columns are made of them, None
+    to decide by what pays. head: bytes at the beginning of which every line is read. lines_before: of the log that
+    the source is a piece of: lines are counted on from there, in `lines` too. splitting: how several processes share
+    a large file, None for this one alone. progress: is told how far it came, and may stop it.
     """
     reading = SourceReading(source.name)
     try:
@@ -119,11 +121,11 @@ def read_source(
     progress = progress or Progress()
     stream = Waiting(stream, progress)
     with closing(stream):
-        if exact or observer is not None:
+        if exact:
             _read_every_line(reading, source, stream, observer, rejects, lines_before, progress)
         else:
-            how = _How(kernel_from, head, lines_before, progress, splitting)
-            _skim(reading, Pieces(source, stream, block), rejects, how)
+            how = _How(kernel_from, head, lines_before, progress, splitting if observer is None else None)
+            _skim(reading, Pieces(source, stream, block), observer, rejects, how)
     reading.records = reading.ledger.records
     reading.rejected = reading.ledger.rejected_count
     return reading
@@ -232,13 +234,17 @@ def _read_every_line(
     reading.lines = reader.lines
 
 
-def _skim(reading: SourceReading, pieces: Pieces, rejects: Rejecting | None, how: _How) -> None:
+def _skim(
+    reading: SourceReading, pieces: Pieces, observer: Observer | None, rejects: Rejecting | None, how: _How
+) -> None:
     """The fast way."""
     ledger = reading.ledger
     assert ledger is not None
 
     def fold(line: Line, message: Message | None) -> None:
         _fold(reading, ledger, line, message)
+        if observer is not None and isinstance(message, Context):
+            observer.context(ledger.run_number(line.process), line, message)
 
     def hint(said: Said) -> None:
         process, form, names = said
@@ -249,9 +255,12 @@ def _skim(reading: SourceReading, pieces: Pieces, rejects: Rejecting | None, how
     reading.around = again.window.kept
     if rejects is not None:
         _tell_rejects(reading, ledger, pieces.passed, rejects)
-    sink = LedgerSink(ledger, again, fold, hint)
+    in_columns = observer if isinstance(observer, InColumns) else None
+    ledger.told_in_columns = in_columns is not None
+    sink = LedgerSink(ledger, again, fold, hint, observer.markers if observer is not None else (), in_columns)
     source, progress = pieces.source, how.progress
-    scanner = Scanner(sink, how.kernel_from, how.head, None if source.members else source.size)
+    kernel_from = NEVER if observer is not None and in_columns is None else how.kernel_from
+    scanner = Scanner(sink, kernel_from, how.head, None if source.members else source.size)
     scanner.reader.lines = how.lines_before
     splitting = how.splitting if how.splitting is not None and how.splitting.suits(source) else None
     at = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from memcheck_cli.ledger.again import KEPT, Again
 from memcheck_cli.ledger.bare_records import BareRecords, Printed
@@ -12,10 +12,23 @@ from memcheck_cli.log.records import Line, Message
 
 if TYPE_CHECKING:
     from memcheck_cli.ledger.chunks import Rows
-    from memcheck_cli.ledger.columns import Columns, Said
+    from memcheck_cli.ledger.columns import Columns, Said, Taken
+    from memcheck_cli.ledger.stream import Stream
+    from memcheck_cli.ledger.stretch import Stretch
 
 SPAN = KEPT // 2
 """Bytes from the first record that waits to be summed up to the last: what stands before them must still be kept."""
+
+
+@runtime_checkable
+class InColumns(Protocol):
+    """Is told of busy records many at a time, between those that it is told of one by one."""
+
+    def has_room(self, records: int, /) -> bool:
+        """Whether so many more may come as columns; where not, they come one by one."""
+
+    def columns(self, stream: Stream, pool: str, taken: Taken, /) -> None:
+        """Records of one pool of a stream, behind all that it was told of."""
 
 
 _BARE: Said = (None, "B3", ())
@@ -25,7 +38,8 @@ class LedgerSink:
     """Hands lines and columns on to a ledger. again: keeps what stands before a break.
 
     fold: takes a line into the ledger and whatever else follows it. hint: is told once a run what its records say of
-    the release.
+    the release. observed: what the lines hold that somebody who observes wants besides. in_columns: takes records that
+    are told as columns, None where all must be told one by one.
     """
 
     def __init__(
@@ -34,7 +48,10 @@ class LedgerSink:
         again: Again,
         fold: Callable[[Line, Message | None], None],
         hint: Callable[[Said], None],
+        observed: tuple[bytes, ...] = (),
+        in_columns: InColumns | None = None,
     ) -> None:
+        self.observed = observed
         self.ledger = ledger
         self.again = again
         self._fold = fold
@@ -42,6 +59,7 @@ class LedgerSink:
         self._hinted: set[tuple[int, Said]] = set()  # by run
         self._bare = BareRecords(ledger)
         self._columns: Columns | None = None
+        self._in_columns = in_columns
         self._span = SPAN if again.kept else 1 << 62
 
     @property
@@ -122,7 +140,10 @@ class LedgerSink:
         ledger = self.ledger
         for said in columns.said():
             self.hint(said)
-        stretch = summarize(columns, ledger.peered)
+        told = self._in_columns
+        stretch = None
+        if told is None or told.has_room(columns.n):
+            stretch = summarize(columns, ledger.peered, told is not None)
         if stretch is None:
             for at in range(columns.n):
                 process, rank = columns.kernel.streams[int(columns.stream[at])]
@@ -130,11 +151,23 @@ class LedgerSink:
                 if ledger.openings:
                     self.again.keep()
         else:
+            if told is not None:
+                self._tell(told, columns, stretch)
             ledger.take(stretch)
             if ledger.openings:
                 self.again.keep()
         self.again.tell_peers()
         columns.n = 0
+
+    def _tell(self, told: InColumns, columns: Columns, stretch: Stretch) -> None:
+        """Tell of the records of a stretch before it is taken."""
+        from memcheck_cli.ledger.columns import taken_of
+
+        for part in stretch:
+            stream = self.ledger.stream_of(part.process, part.rank)
+            base = stream.base_of(part)
+            for pool in part.pools:
+                told.columns(stream, pool.pool, taken_of(columns, pool, base))
 
     def hint(self, said: Said) -> None:
         """What a record tells of the release of its run."""

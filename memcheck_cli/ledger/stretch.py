@@ -30,7 +30,8 @@ class PoolStretch(NamedTuple):
     odd: the first record with a term below zero and the first with one above the total, with term and value.
     extra: names of further terms; closing: the signed combinations of them under which every record balances.
     peers: arrays of iteration, digest, offset and line, or None without peers; of the first and last `EDGE` records
-    only where the others were compared already.
+    only where the others were compared already. rows: arrays of places in the columns and of iteration, where they were
+    asked for.
     """
 
     pool: str
@@ -44,6 +45,7 @@ class PoolStretch(NamedTuple):
     extra: tuple[str, ...] | None
     closing: set[Combination] | None
     peers: tuple[Any, Any, Any, Any] | None
+    rows: tuple[Any, Any] | None = None
 
 
 class StreamStretch(NamedTuple):

@@ -45,6 +45,9 @@ KERNEL_PAYS = 16_000
 KERNEL_GUESS = 5_000
 """Busy lines after which as many more are expected, where the size of a text is not known."""
 
+NEVER = 1 << 62
+"""Busy lines that no log has: the kernel is not loaded."""
+
 SURE = 256
 """Busy lines after which their number in the rest of a file is guessed."""
 
@@ -74,7 +77,8 @@ class Sink(Protocol):
     """What the scanner reads into; `ledger.skim.LedgerSink` is the one.
 
     settled: one more record of a known stream changes nothing of the following. wants_batches: batch lines matter now.
-    wants_startup: so do start-up lines. wants_every_line: so does every line.
+    wants_startup: so do start-up lines. wants_every_line: so does every line. observed: what other lines hold that
+    matter, always.
     """
 
     @property
@@ -85,6 +89,8 @@ class Sink(Protocol):
     def wants_startup(self) -> bool: ...
     @property
     def wants_every_line(self) -> bool: ...
+    @property
+    def observed(self) -> tuple[bytes, ...]: ...
 
     def fold(self, line: Line, message: Message | None, /) -> None:
         """A line, read exactly."""
@@ -236,7 +242,7 @@ class Scanner:
         """Read the records that follow each other from `at` on, while not every line matters; answers how far it
         came."""
         most = self._sure - self._busy
-        if most <= 0 or self._kernel is not None:
+        if not 0 < most < MOST_CHAINED or self._kernel is not None:
             most = MOST_CHAINED
         match = BUSY_LINE.match
         begin, last = at, self._stop
@@ -412,7 +418,7 @@ class Scanner:
             wanted += STRUCTURAL_MARKERS
         if sink.wants_batches:
             wanted += BATCH_MARKERS
-        return wanted
+        return wanted + sink.observed
 
     def _changed(self) -> bool:
         """Whether other lines matter now than when the search began."""
