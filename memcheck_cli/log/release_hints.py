@@ -214,6 +214,10 @@ class ReleaseHints:
         if bounds is not None:
             self.add_span(f"the checker's form {message.form}", *bounds, certain=True)
 
+    def knows_enough(self, kind: str) -> bool:
+        """Whether further context lines of a kind say nothing new."""
+        return self._seen.get(kind, 0) >= _ENOUGH_OF_A_KIND
+
     def _add_busy(self, message: Busy) -> None:
         """Every one counts: a reader of columns does not tell of all of them."""
         if message.form not in self._seen:

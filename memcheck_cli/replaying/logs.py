@@ -18,7 +18,7 @@ from memcheck_cli.forensics.asked import checked_in
 from memcheck_cli.ledger import Ledger, Page, Row, Stream
 from memcheck_cli.ledger.cuts import could_go_on
 from memcheck_cli.ledger.stream import EMPTY
-from memcheck_cli.log.records import Line, Message
+from memcheck_cli.log.records import Busy, Context, Line, Message, PoolText
 from memcheck_cli.replaying.changes import Change, judge_with, questions
 from memcheck_cli.replaying.judgements import Judgement, LogReplay, pool_check, summed_terms
 from memcheck_cli.replaying.parting import DIES_ON_HYBRID, NO_TOTAL, LogPlace, Parting, outcome
@@ -29,6 +29,13 @@ MOST_LISTED = 10_000
 """Disagreements of a log that are kept; more are counted."""
 MOST_WAITING = 100_000
 """Records of the forms without total that wait for one to be told; more are unknown."""
+
+
+BATCHES = ("prefill", "decode")
+"""Kinds of batch lines."""
+
+BARE = Busy("B3", (PoolText("", None, {}, {}),))
+"""What a bare busy line of the current form tells of its release."""
 
 
 @dataclass(slots=True)
@@ -75,14 +82,19 @@ class LogReplayer:
         self.record_sink = record_sink
         self.judged = judged
         self.ledger = Ledger(name, self._watch)
+        self.learns_from_batches = True  # what releases fit may still depend on batch lines
         self._candidates: dict[int, Candidates] = {}
         self._pending: dict[tuple[int, str | None, str], tuple[Stream, _Check]] = {}
         self._waiting: list[tuple[Judgement, Row, Stream, bool]] = []
         self._servers: dict[tuple[str, str], Server] = {}
         self._judged_forms: set[tuple[int, str]] = set()
+        self._seen_bare: set[int] = set()
         self._silences: dict[tuple[str, bool, int], str] = {}
         self._against = Parting(against) if against is not None else None
         self.result.against = self._against
+        # Nobody asks for more than how many records agree.
+        self._only_counts = judged is None and sink is None and against is None and not changes
+        self._sums: dict[tuple[str, str, bool], tuple[int, ...]] = {}
 
     # Reading
 
@@ -93,9 +105,20 @@ class LogReplayer:
             self.ledger.fold(line, message)
             run = max(run, self.ledger.run_number(line.process))
             self._candidates_of(run).see(message, line.text)
+            if self.learns_from_batches and isinstance(message, Context) and message.kind in BATCHES:
+                self.learns_from_batches = any(
+                    not found.hints.knows_enough(kind) for found in self._candidates.values() for kind in BATCHES
+                )
         else:
             self.ledger.fold(line, message)
         self.ledger.openings.clear()
+
+    def see_bare(self) -> None:
+        """Bare busy lines of the current form were taken into the ledger."""
+        run = self.ledger.run_number(None)
+        if run not in self._seen_bare:
+            self._seen_bare.add(run)
+            self._candidates_of(run).see(BARE, "")
 
     def finish(self) -> LogReplay:
         """No more lines: judge what still waits."""
@@ -122,6 +145,7 @@ class LogReplayer:
         found = self._candidates.get(run)
         if found is None:
             found = self._candidates[run] = Candidates()
+            self.learns_from_batches = True
         return found
 
     def _watch(self, stream: Stream, check: str, pool: str, row: Row) -> None:
@@ -142,6 +166,10 @@ class LogReplayer:
     def _settle(self, stream: Stream, check: _Check, lived_on: bool) -> None:
         """Judge a check now that it is known what came behind it."""
         rows = [(pool, row) for pool, row in check.rows if pool != EMPTY]
+        if lived_on and self._only_counts and check.kind == "busy":
+            rows = self._count_agreed(stream, rows)
+            if not rows:
+                return
         if check.kind == "busy":
             if not lived_on:
                 rows = completed(stream, rows)
@@ -158,6 +186,37 @@ class LogReplayer:
         for pool, row in rows:
             if self._covers(stream.rank, pool):
                 self._judge(stream, check.kind, pool, row, words[pool], hybrid)
+
+    def _count_agreed(self, stream: Stream, rows: list[tuple[str, Row]]) -> list[tuple[str, Row]]:
+        """Count the records of a busy check that the server passed and that balance by the rules, if nothing else is to
+        be known of any of them: most checks of most logs. Answers those that must be judged: none, or all."""
+        if stream.asserted or stream.pages or stream.burst.repeated:
+            return rows
+        hybrid = any(pool == "swa" for pool, _ in rows)
+        for pool, row in rows:
+            total, terms = row.total, row.terms
+            if total is None or row.marks or row.extra or row.cut or pool == "req" or None in terms:
+                return rows
+            rules = self.rules_for(stream, row)
+            if self._silent(stream, "busy", hybrid):
+                return rows
+            key = (rules, pool, hybrid)
+            places = self._sums.get(key)
+            if places is None:
+                server = self.server(rules, "busy", pool, hybrid)
+                summed = server.equation.summed if server.equation is not None else ()
+                places = self._sums[key] = tuple(TERMS.index(name) for name in summed)
+            if sum(terms[place] for place in places) != total:  # type: ignore[misc]
+                return rows
+        result = self.result
+        for pool, row in rows:
+            if self._covers(stream.rank, pool):
+                self._judged_forms.add((stream.run, row.form))
+                result.records += 1
+                result.decided += 1
+                result.agree += 1
+                result.pools.setdefault(pool, [0, 0])[0] += 1
+        return []
 
     def _covers(self, rank: str, pool: str) -> bool:
         return (not self.ranks or rank in self.ranks) and (not self.pools or pool in self.pools)

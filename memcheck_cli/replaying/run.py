@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from memcheck_cli.checker.server import RING_MESSAGES
 from memcheck_cli.checker.terms import TERMS
@@ -14,11 +14,15 @@ from memcheck_cli.recording import MAX_LINE, is_recording_line, read_checks
 from memcheck_cli.replaying.as_test import RecordingWindow, Window, log_test, recording_test
 from memcheck_cli.replaying.changes import Change
 from memcheck_cli.replaying.emit import Emitter, Level1, Level2
+from memcheck_cli.replaying.folding import fold_lines, reason
 from memcheck_cli.replaying.judgements import LogReplay
 from memcheck_cli.replaying.logs import LogReplayer
 from memcheck_cli.replaying.raw_lines import RawLines
 from memcheck_cli.replaying.recordings import RecordingReplay, Replayer
 from memcheck_cli.sources import Skipped, Source, Unreadable
+
+if TYPE_CHECKING:
+    from io import RawIOBase
 
 BALANCED, BROKEN, UNDECIDED = "balanced", "broken", "undecided"
 EXIT_CODES = {BALANCED: 0, BROKEN: 1, UNDECIDED: 3}
@@ -116,6 +120,12 @@ class Ahead:
             return block
         return self._stream.read(size) or b""
 
+    def readinto(self, view: memoryview) -> int:
+        """Fill a buffer; answers how many bytes, 0 at the end."""
+        block = self.read(len(view))
+        view[: len(block)] = block
+        return len(block)
+
     def readline(self, limit: int) -> bytes:
         """The next line, at most `limit` bytes of it."""
         pieces: list[bytes] = []
@@ -160,14 +170,10 @@ def _replay_source(source: Source, options: Options, write: Callable[[bytes], ob
         stream = Ahead(source.open())
         recording = stream.is_recording()
     except (UnreadableError, OSError) as error:
-        return _Done(LogReplay(source.name, error=_reason(error)))
+        return _Done(LogReplay(source.name, error=reason(error)))
     if recording:
         return _replay_recording(source.name, stream, options)
-    return _replay_log(source.name, stream, options, write)
-
-
-def _reason(error: UnreadableError | OSError) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return _replay_log(source, stream, options, write)
 
 
 def _replay_recording(name: str, stream: Ahead, options: Options) -> _Done:
@@ -179,12 +185,13 @@ def _replay_recording(name: str, stream: Ahead, options: Options) -> _Done:
     try:
         replayer.add_all(read_checks(stream, name))
     except (UnreadableError, OSError) as error:
-        replayer.result.error = _reason(error).removeprefix(f"{name}:")
+        replayer.result.error = reason(error).removeprefix(f"{name}:")
     test = recording_test(window, name) if window is not None else None
     return _Done(replayer.result, test)
 
 
-def _replay_log(name: str, stream: Ahead, options: Options, write: Callable[[bytes], object]) -> _Done:
+def _replay_log(source: Source, stream: Ahead, options: Options, write: Callable[[bytes], object]) -> _Done:
+    name = source.name
     reader = RawLines()
     emitter: Emitter | None = None
     if options.emit == 1:
@@ -205,17 +212,26 @@ def _replay_log(name: str, stream: Ahead, options: Options, write: Callable[[byt
     )
     if emitter is not None:
         emitter.replayer = replayer
-    for block in _blocks(stream, replayer.result):
-        for line, message in reader.feed(block):
-            replayer.fold(line, message)
-    for line, message in reader.finish():
-        replayer.fold(line, message)
+    if emitter is None:
+        lines = fold_lines(source, cast("RawIOBase", stream), replayer)
+    else:
+        lines = _fold_raw(_blocks(stream, replayer.result), reader, replayer)
     result = replayer.finish()
-    result.lines = reader.lines
+    result.lines = lines
     if emitter is not None:
         emitter.finish()
     test = log_test(window, name, _summed_at(window)) if window is not None else None
     return _Done(result, test, emitter.untold() if emitter is not None else ())
+
+
+def _fold_raw(blocks: Iterable[bytes], reader: RawLines, replayer: LogReplayer) -> int:
+    """Fold all lines of a log that is printed again; answers how many there are."""
+    for block in blocks:
+        for line, message in reader.feed(block):
+            replayer.fold(line, message)
+    for line, message in reader.finish():
+        replayer.fold(line, message)
+    return reader.lines
 
 
 def _blocks(stream: Ahead, result: LogReplay) -> Iterator[bytes]:
@@ -224,7 +240,7 @@ def _blocks(stream: Ahead, result: LogReplay) -> Iterator[bytes]:
         try:
             block = stream.read(_BLOCK)
         except (UnreadableError, OSError) as error:
-            result.error = _reason(error)
+            result.error = reason(error)
             return
         if not block:
             return
