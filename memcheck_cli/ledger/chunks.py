@@ -18,6 +18,8 @@ from memcheck_cli.log.records import Line, Message
 from memcheck_cli.log.scan import Scanner
 
 if TYPE_CHECKING:
+    import re
+
     from memcheck_cli.ledger.bare_records import Printed
     from memcheck_cli.ledger.columns import Columns, Said
     from memcheck_cli.ledger.peers import Member
@@ -184,6 +186,7 @@ class _Recorder:
     wants_startup = False
     wants_every_line = False
     observed = ()
+    tells_batches = False
 
     def __init__(self) -> None:
         self.items: list[Lines | Rows] = []
@@ -206,6 +209,9 @@ class _Recorder:
     def records(self, printed: Sequence[Printed], line: int) -> int:
         """None: see `fold`."""
         return 0
+
+    def batch(self, printed: re.Match[bytes], line: int, offset: int) -> None:
+        """None: see `tells_batches`."""
 
     def takes(self, streams: Iterable[tuple[str | None, str]]) -> bool:
         """Always: the ledger's process decides."""

@@ -243,7 +243,11 @@ def _skim(
 
     def fold(line: Line, message: Message | None) -> None:
         _fold(reading, ledger, line, message)
-        if observer is not None and isinstance(message, Context):
+        if isinstance(message, Context):
+            context(line, message)
+
+    def context(line: Line, message: Context) -> None:
+        if observer is not None:
             observer.context(ledger.run_number(line.process), line, message)
 
     def hint(said: Said) -> None:
@@ -257,7 +261,8 @@ def _skim(
         _tell_rejects(reading, ledger, pieces.passed, rejects)
     in_columns = observer if isinstance(observer, InColumns) else None
     ledger.told_in_columns = in_columns is not None
-    sink = LedgerSink(ledger, again, fold, hint, observer.markers if observer is not None else (), in_columns)
+    observed = observer.markers if observer is not None else ()
+    sink = LedgerSink(ledger, again, fold, hint, observed, context, in_columns)
     source, progress = pieces.source, how.progress
     kernel_from = NEVER if observer is not None and in_columns is None else how.kernel_from
     scanner = Scanner(sink, kernel_from, how.head, None if source.members else source.size)

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from memcheck_cli.ledger.again import KEPT, Again
 from memcheck_cli.ledger.bare_records import BareRecords, Printed
 from memcheck_cli.ledger.book import Ledger
-from memcheck_cli.log.records import Line, Message
+from memcheck_cli.log.batch_lines import BatchValues, form_of_batch
+from memcheck_cli.log.context import BATCH_MARKERS
+from memcheck_cli.log.records import Context, Line, Message
 
 if TYPE_CHECKING:
+    import re
+
     from memcheck_cli.ledger.chunks import Rows
     from memcheck_cli.ledger.columns import Columns, Said, Taken
     from memcheck_cli.ledger.stream import Stream
@@ -38,8 +42,9 @@ class LedgerSink:
     """Hands lines and columns on to a ledger. again: keeps what stands before a break.
 
     fold: takes a line into the ledger and whatever else follows it. hint: is told once a run what its records say of
-    the release. observed: what the lines hold that somebody who observes wants besides. in_columns: takes records that
-    are told as columns, None where all must be told one by one.
+    the release. observed: what the lines hold that somebody who observes wants besides; context: is told of batch lines
+    among them that are not folded. in_columns: takes records that are told as columns, None where all must be told one
+    by one.
     """
 
     def __init__(
@@ -49,9 +54,11 @@ class LedgerSink:
         fold: Callable[[Line, Message | None], None],
         hint: Callable[[Said], None],
         observed: tuple[bytes, ...] = (),
+        context: Callable[[Line, Context], None] | None = None,
         in_columns: InColumns | None = None,
     ) -> None:
         self.observed = observed
+        self._context = context if set(BATCH_MARKERS) <= set(observed) else None
         self.ledger = ledger
         self.again = again
         self._fold = fold
@@ -93,6 +100,21 @@ class LedgerSink:
         if self.ledger.openings:
             self.again.keep()
         return taken
+
+    @property
+    def tells_batches(self) -> bool:
+        return self._context is not None and not self.ledger.wants_batches
+
+    def batch(self, printed: re.Match[bytes], line: int, offset: int) -> None:
+        """A whole bare batch line that is only told."""
+        assert self._context is not None
+        when, tokens, message, _ = printed.groups()
+        text = message.decode("ascii")
+        time = when.decode("ascii").replace(" ", "T").replace(",", ".")
+        rank = tokens[1:].decode("ascii") or "-"
+        kind, form = form_of_batch(text)
+        told = Line(line, offset, None, rank, time, True, text)
+        self._context(told, Context(form, kind, BatchValues(text)))
 
     def takes(self, streams: Iterable[tuple[str | None, str]]) -> bool:
         """Whether records of these streams may come as rows now."""

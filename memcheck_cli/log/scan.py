@@ -8,13 +8,17 @@ exactly. Which lines can matter depends on the sink's state, so it is asked agai
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from memcheck_cli.log.batch_lines import SURE_BATCH
 from memcheck_cli.log.context import BATCH_MARKERS, STRUCTURAL_MARKERS
 from memcheck_cli.log.lines import BUSY_LINE
 from memcheck_cli.log.markers import Markers, Span
 from memcheck_cli.log.reader import LineReader
 from memcheck_cli.log.records import Busy, Line, Message
+
+if TYPE_CHECKING:
+    import re
 
 TAG = b"[Mem Check"
 STEADY = (
@@ -99,6 +103,14 @@ class Sink(Protocol):
         """Whole bare busy lines of the current form that follow each other, while not every line is wanted: where each
         begins, and the groups of `BUSY_LINE`. line: the first. Answers how many were taken; behind one after which
         every line matters, none is."""
+
+    @property
+    def tells_batches(self) -> bool:
+        """Batch lines matter to nobody but somebody who observes."""
+        ...
+
+    def batch(self, printed: re.Match[bytes], line: int, offset: int, /) -> None:
+        """A whole bare batch line while it `tells_batches`: a match of `SURE_BATCH`."""
 
     def takes(self, streams: Iterable[tuple[str | None, str]], /) -> bool:
         """Whether records of these streams may come as rows now."""
@@ -221,6 +233,9 @@ class Scanner:
                 reader.lines += self._count(data, at, before)
                 at = before
             came = self._chain(data, at, stop, base) if plain and at == a else at
+            if came == at == a and sink.tells_batches and self._batch(data, at, b, base):
+                at = b
+                continue
             if came > at:
                 at = came
                 if sink.settled and self._busy < self._sure:
@@ -271,6 +286,21 @@ class Scanner:
             self._busy += taken
             reader.unwrapper.passed(reader.lines, at - (printed[taken - 1][0] - base) - 1)
         return at
+
+    def _batch(self, data: bytearray, a: int, b: int, base: int) -> bool:
+        """Tell of a batch line for which `plain` would pass; answers whether it was one."""
+        reader = self.reader
+        if not reader.unwrapper.passes_bare_lines or (b < self._stop and 0x30 <= data[b] <= 0x39):
+            return False
+        found = SURE_BATCH.match(data, a, b)
+        if found is None or found.end() != b or data[b - 2] == 0x4D:
+            return False
+        if data.find(b"etected!", a, b) >= 0 or data.find(b"server_args=", a, b) >= 0:
+            return False
+        reader.lines += 1
+        self._sink.batch(found, reader.lines, base + a)
+        reader.unwrapper.passed(reader.lines, b - a - 1)
+        return True
 
     @staticmethod
     def _before(data: bytearray, at: int, a: int) -> int:

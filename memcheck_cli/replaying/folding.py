@@ -13,6 +13,7 @@ from memcheck_cli.log.lines import TAGS
 from memcheck_cli.log.scan import NEVER, TAG, Scanner
 
 if TYPE_CHECKING:
+    import re
     from io import RawIOBase
 
     from memcheck_cli.log.records import Line, Message
@@ -29,6 +30,8 @@ HINTING = tuple(
 
 class _Folding:
     """Hands lines on to a replay: a `log.scan.Sink`."""
+
+    tells_batches = False
 
     def __init__(self, replayer: LogReplayer) -> None:
         self._replayer = replayer
@@ -66,6 +69,9 @@ class _Folding:
         taken = self._bare.take(printed, line)
         self._ledger.openings.clear()
         return taken
+
+    def batch(self, printed: re.Match[bytes], line: int, offset: int, /) -> None:
+        """None come: batch lines are folded."""
 
     def takes(self, streams: Iterable[tuple[str | None, str]], /) -> bool:
         """No columns: every record is judged."""
