@@ -1,7 +1,7 @@
 """Measures `memcheck analyze --format json` beside what one would use without it, and prints Markdown tables.
 
     python tests/benchmarks/run.py                     # all tables; the logs are made in a temporary folder
-    python tests/benchmarks/run.py --table targets     # one of targets, wrapped, packed, growth
+    python tests/benchmarks/run.py --table targets     # one of targets, wrapped, packed, verbs, growth
     python tests/benchmarks/run.py --quick              # logs of a tenth of the size
     python tests/benchmarks/run.py my.log --against rg  # one file of your own
 
@@ -45,6 +45,7 @@ SHAPES = (
     ("docker JSON", ("--wrapper", "docker")),
     ("Ray actors", ("--wrapper", "ray")),
 )
+VERBS = (("analyze",), ("analyze", "--trends"), ("replay",), ("diff",))
 SIZES = ("100MB", "1GB", "4GB")
 
 
@@ -185,6 +186,29 @@ def packed(logs: Logs, rounds: int, extra: list[str]) -> Iterator[str]:
         logs.done(bare)
 
 
+def verbs(logs: Logs, rounds: int, extra: list[str]) -> Iterator[str]:
+    """What else reads logs, a log beside itself for `diff`, against a plain Python loop over what it reads."""
+    yield "| command | log | time by the loop's | memcheck | rate | peak RSS |"
+    yield "| --- | --- | ---: | ---: | ---: | ---: |"
+    for kind in ("dense", "mixed"):
+        path = logs.made(kind, "100MB")
+        size = Path(path).stat().st_size
+        for verb, *flags in VERBS:
+            paths = [path, path] if verb == "diff" else [path]
+            command = [sys.executable, "-m", "memcheck_cli", verb, *flags, "--format", "json", *extra, *paths]
+            runs = in_turn([command, yardsticks(path)["loop"]], rounds)
+            mine = [run[0] for run in runs]
+            answered(f"{verb} {kind}", mine)
+            ratio = median([run[0].wall / (len(paths) * run[1].wall) for run in runs])
+            seconds = median([run.wall for run in mine])
+            told = " ".join(("memcheck", verb, *flags))
+            yield (
+                f"| `{told}` | {kind} {logs.size('100MB')} | {ratio:.2f} | {seconds:.2f} s | "
+                f"{len(paths) * size / seconds / 1e6:.0f} MB/s | {peak(mine)} |"
+            )
+        logs.done(path)
+
+
 def growth(logs: Logs, rounds: int, extra: list[str]) -> Iterator[str]:
     """Memory at several sizes."""
     sizes = [logs.size(size) for size in SIZES]
@@ -199,7 +223,7 @@ def growth(logs: Logs, rounds: int, extra: list[str]) -> Iterator[str]:
         yield f"| {kind} | {' | '.join(cells)} |"
 
 
-TABLES = {"targets": targets, "wrapped": wrapped, "packed": packed, "growth": growth}
+TABLES = {"targets": targets, "wrapped": wrapped, "packed": packed, "verbs": verbs, "growth": growth}
 
 
 def main() -> int:
