@@ -36,6 +36,7 @@ class BareRecords:
         if len(names) > MOST_NAMES:
             names.clear()
         steadies: dict[bytes, _Steady] = {}
+        streams = len(ledger.streams)
         taken = 0
         for offset, (when, tokens, pool, total, available, evictable, protected, held, uncached, _) in printed:
             steady = steadies.get(tokens)
@@ -65,8 +66,14 @@ class BareRecords:
             if time is None:
                 time = names[when] = _time(when)
             opened_break = ledger.record(steady.rank, name, line + taken, offset, time, int(total), terms)
-            steady.load()
             taken += 1
+            if len(ledger.streams) == streams:
+                steady.load()
+            else:  # a new stream may be a peer of any other, or part some
+                streams = len(ledger.streams)
+                for other in steadies.values():
+                    other.settle()
+                steadies.clear()
             if opened_break or ledger.wants_every_line:
                 break
         for steady in steadies.values():

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from memcheck_cli.ledger.bare_records import BareRecords, Printed
 from memcheck_cli.ledger.book import Ledger
+from memcheck_cli.ledger.peers import ALONE
 from memcheck_cli.ledger.stream import Stream
 
 TOTAL = 1000
@@ -70,6 +71,11 @@ def in_chains(records: list[Printed], borders: list[int]) -> Ledger:
     return ledger
 
 
+def finished(ledger: Ledger) -> Ledger:
+    ledger.finish()
+    return ledger
+
+
 def seen(ledger: Ledger) -> object:
     """All that a ledger knows of its streams."""
     return (
@@ -98,10 +104,7 @@ def stream_seen(stream: Stream) -> object:
 def test_counted_is_as_taken_one_by_one(seed: int, count: int, borders: list[int]):
     records = printed(some_lines(random.Random(seed), count))
     chains = in_chains(records, sorted(border for border in borders if border < len(records)))
-    alone = one_by_one(records)
-    for ledger in (chains, alone):
-        ledger.finish()
-    assert seen(chains) == seen(alone)
+    assert seen(finished(chains)) == seen(finished(one_by_one(records)))
 
 
 def test_records_are_left_behind_one_that_opens_a_break():
@@ -125,3 +128,20 @@ def test_most_records_are_counted(monkeypatch):
     ledger = in_chains(records, [])
     assert ledger.records == len(records)
     assert len(singly) < len(records) / 4
+
+
+def test_a_peer_that_joins_between_two_records_of_a_chain_is_compared_with_what_follows():
+    def check(rank: str, number: int, other: int = 0) -> tuple[str, str, int, tuple[int, ...]]:
+        free = number % 50 + other
+        return rank, "full", TOTAL, (free, TOTAL - free, 0, 0, 0)
+
+    alone = ALONE + 1000  # so long that nothing is compared any more when the second rank comes
+    lines = [check("TP0", number) for number in range(alone)]
+    lines += [check("TP1", 0), *(check("TP0", number) for number in range(alone, alone + 300))]
+    lines += [check("TP1", number, 50 if number == alone + 30 else 0) for number in range(1, alone + 300)]
+    records = printed(lines)
+    ledger = finished(in_chains(records, [alone - 10, alone + 200]))
+    assert seen(ledger) == seen(finished(one_by_one(records)))
+    parted = next(iter(ledger.peers.groups.values())).parted
+    assert parted is not None
+    assert parted.iteration == alone + 31
