@@ -68,6 +68,9 @@ CURRENT_FORMS = ("b3", "b4", "B3", "B4")
 ALWAYS_HEEDED = frozenset({"server-args", "command", "banner", "exception", "flush"})
 """Kinds of context lines that a reader never leaves out."""
 
+UNHEEDED_FORM = "exception-ray"
+"""The one form of these kinds that a reader may leave out: it would be dear to look for."""
+
 STARTING = frozenset({"server-args", "command", "quoted-flags", "banner", "pool-sizes"})
 """Kinds of context lines that tell something of how a server was started."""
 
@@ -162,7 +165,7 @@ class Ledger:
             return True
         if isinstance(message, Context):
             kind = message.kind
-            if kind in ALWAYS_HEEDED:
+            if kind in ALWAYS_HEEDED and message.form != UNHEEDED_FORM:
                 return True
             if kind in ("prefill", "decode"):
                 return self.wants_batches

@@ -161,3 +161,12 @@ def test_what_records_tell_of_the_release_comes_in_their_order(last: str, monkey
     exact = told(exact=True, head=0)
     assert told(kernel_from=20, head=0) == exact
     assert [run for run, _ in exact] == [1, 1, 1, 2, 2, 2]
+
+
+def test_a_crash_that_ray_tells_counts_in_neither_reader():
+    start = prefix("", "08:00:00") + "server_args=ServerArgs(page_size=1)"
+    banner = prefix("TP0", "08:00:01") + "max_total_num_tokens=100, chunked_prefill_size=512, max_prefill_tokens=512"
+    checks = [busy("full", 100, 90, 0, 0, 0, 10, rank="TP0", clock=f"08:01:{n:02}") for n in range(30)]
+    crash = prefix("TP7", "08:02:00") + "Scheduler PP0 TP7 crashed: no room"
+    text = "\n".join([start, banner, *checks, crash, *checks, ""]).encode()
+    assert_same(text, 1 << 20, 10_000)
