@@ -13,7 +13,7 @@ from memcheck_cli.ledger.rows import NO_SLOTS, Combination, Row
 from memcheck_cli.ledger.stretch import Piece, PoolStretch, StreamStretch, Stretch
 from memcheck_cli.log.kernel import NO_TIME, UNDATED, Kernel
 from memcheck_cli.log.records import TERMS
-from memcheck_cli.log.templates import FIELDS, Reading
+from memcheck_cli.log.templates import FIELDS, MOST_FIELDS, Reading
 
 Array = Any
 Peered = Callable[[str | None, str], bool]
@@ -34,7 +34,7 @@ class Columns:
     """Busy records, copied from the kernel's batches until there are enough to be summed up.
 
     Columns of length n: offset, end and line (of the source), reading, stream, pool, time as in `kernel.Batch`; values
-    of shape (6 + MOST_EXTRA, n), in the order of FIELDS, then the reading's further terms.
+    of shape (6 + MOST_FIELDS, n), in the order of FIELDS, then all of the reading's further terms.
     """
 
     def __init__(self, kernel: Kernel, capacity: int = CAPACITY) -> None:
@@ -48,7 +48,7 @@ class Columns:
         self.reading = np.empty(size, np.int32)
         self.stream = np.empty(size, np.int32)
         self.pool = np.empty(size, np.int32)
-        self.values = np.empty((len(FIELDS) + MOST_EXTRA, size), np.int64)
+        self.values = np.empty((len(FIELDS) + MOST_FIELDS, size), np.int64)
 
     @property
     def room(self) -> int:
@@ -65,8 +65,7 @@ class Columns:
         self.reading[a:b] = batch.reading[lo:hi]
         self.stream[a:b] = batch.stream[lo:hi]
         self.pool[a:b] = batch.pool[lo:hi]
-        fields = min(len(batch.values), len(self.values))
-        self.values[:fields, a:b] = batch.values[:fields, lo:hi]
+        self.values[: len(batch.values), a:b] = batch.values[:, lo:hi]
         self.n = b
 
     def used(self) -> list[Reading]:
@@ -127,11 +126,11 @@ def taken_of(columns: Columns, pool: PoolStretch, base: int) -> Taken:
     assert pool.rows is not None
     places, iteration = pool.rows
     reading = columns.kernel.readings[int(columns.reading[places[0]])]
-    values = columns.values[:, places]
+    values = columns.values[: len(FIELDS) + len(reading.extra), places]
     printed = [name for name in FIELDS if name in reading.printed]
     by_name = {name: values[FIELDS.index(name)] for name in printed}
     total = by_name.pop("total", None)
-    extra = dict(zip(reading.extra, values[len(FIELDS) :], strict=False))
+    extra = dict(zip(reading.extra, values[len(FIELDS) :], strict=True))
     return Taken(iteration + base, columns.line[places], columns.time[places], total, by_name, extra)
 
 

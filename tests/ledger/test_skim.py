@@ -170,3 +170,16 @@ def test_a_crash_that_ray_tells_counts_in_neither_reader():
     crash = prefix("TP7", "08:02:00") + "Scheduler PP0 TP7 crashed: no room"
     text = "\n".join([start, banner, *checks, crash, *checks, ""]).encode()
     assert_same(text, 1 << 20, 10_000)
+
+
+def test_records_with_many_further_terms_keep_all_of_them():
+    lines = []
+    for n in range(300):
+        more = "".join(f", term_{k}={(n + k) % 7}" for k in range(6))
+        lines.append(
+            busy("full", 100, 90, 0, 0, 0, 10 - (n >= 200), rank="TP0", clock=f"08:{n // 60:02}:{n % 60:02}") + more
+        )
+    text = ("\n".join(lines) + "\n").encode()
+    assert_same(text, 1 << 20, 20)
+    (found,) = answer(read_source(source_of(text), kernel_from=20, head=0))["breaks"]
+    assert found["extra_terms"] == {f"term_{k}": (200 + k) % 7 for k in range(6)}
