@@ -302,11 +302,10 @@ class _Part:
 
     @staticmethod
     def _odd_terms(terms: Array, totals: Array, row: Callable[[int], Row]) -> tuple[tuple[Row, str, int], ...]:
-        """The first record with a term below zero, and the first with one above the total."""
+        """The first record with a term below zero, and the first with one above the total, in the order of the log."""
         found = []
         for wrong in (terms < 0, terms > totals):
             if wrong.any():
                 at = int(wrong.any(axis=0).argmax())
-                term = int(wrong[:, at].argmax())
-                found.append((row(at), TERMS[term], int(terms[term, at])))
-        return tuple(found)
+                found.append((at, int(wrong[:, at].argmax())))
+        return tuple((row(at), TERMS[term], int(terms[term, at])) for at, term in sorted(found))

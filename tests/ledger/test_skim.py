@@ -183,3 +183,10 @@ def test_records_with_many_further_terms_keep_all_of_them():
     assert_same(text, 1 << 20, 20)
     (found,) = answer(read_source(source_of(text), kernel_from=20, head=0))["breaks"]
     assert found["extra_terms"] == {f"term_{k}": (200 + k) % 7 for k in range(6)}
+
+
+@pytest.mark.parametrize(("available", "evictable"), [(107, -7), (-7, 107)])
+def test_two_odd_terms_of_one_record_are_told_in_their_order(available: int, evictable: int):
+    checks = [busy("full", 100, 90, 0, 0, 0, 10, rank="TP0", clock=f"08:{n // 60:02}:{n % 60:02}") for n in range(400)]
+    checks[300] = busy("full", 100, available, evictable, 0, 0, 0, rank="TP0", clock="08:05:00")
+    assert_same(("\n".join(checks) + "\n").encode(), 1 << 20, 20)
