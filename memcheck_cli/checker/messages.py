@@ -27,10 +27,12 @@ class Template:
     """One text of the checker. text: the template as described in the module's docstring.
 
     fields: the names of its fields in printed order. pairs: printed name and field of every `name={field}` in it.
-    start: the literal text before the first field.
+    start: the literal text before the first field. pattern: the regular expression of the whole text, for `fullmatch`:
+    one unnamed group per field, in order. Linear in the text as long as the template has at most one `text` or `value`
+    field.
     """
 
-    __slots__ = ("_format", "_kinds", "_pattern", "fields", "pairs", "start", "text")
+    __slots__ = ("_format", "_kinds", "fields", "pairs", "pattern", "start", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -38,14 +40,17 @@ class Template:
         kinds: list[str] = []
         pairs: list[tuple[str, str]] = []
         literals: list[str] = []
+        expression = ""
         self.start = ""
         for literal, name, kind, _ in Formatter().parse(text):
             if not literals:
                 self.start = literal
             literals.append(literal.replace("{", "{{").replace("}", "}}"))
+            expression += re.escape(literal)
             if name is None:
                 continue
             literals.append("{}")
+            expression += _FIELD[kind or ""]
             fields.append(name)
             kinds.append(kind or "")
             printed = _PRINTED_NAME.search(literal)
@@ -53,7 +58,7 @@ class Template:
                 pairs.append((printed[0][:-1], name))
         self._format = "".join(literals)
         self._kinds = tuple(kinds)
-        self._pattern: re.Pattern[str] | None = None
+        self.pattern: re.Pattern[str] = pattern(expression, re.ASCII | re.DOTALL)
         self.fields = tuple(fields)
         self.pairs = tuple(pairs)
 
@@ -62,21 +67,6 @@ class Template:
 
     def __add__(self, other: Template | str) -> Template:
         return Template(self.text + (other if isinstance(other, str) else other.text))
-
-    @property
-    def pattern(self) -> re.Pattern[str]:
-        """The regular expression of the whole text, for `fullmatch`: one unnamed group per field, in order. Linear in
-        the text as long as the template has at most one `text` or `value` field. Compiled when first asked for."""
-        if self._pattern is None:
-            out: list[str] = []
-            at = 0
-            for literal, name, _, _ in Formatter().parse(self.text):
-                out.append(re.escape(literal))
-                if name is not None:
-                    out.append(_FIELD[self._kinds[at]])
-                    at += 1
-            self._pattern = re.compile("".join(out), re.ASCII | re.DOTALL)
-        return self._pattern
 
     def read(self, text: str) -> dict[str, int | float | str] | None:
         """The fields of `text`, or None where it is not exactly this text."""
@@ -114,7 +104,6 @@ BUSY_HEAD = "[Mem Check (BUSY)] "
 """Head of a busy line; also the whole text of an empty full line (all-SWA models, 0.5.15+)."""
 
 BUSY = Template(BUSY_HEAD) + POOL
-BUSY_RING = Template(BUSY_HEAD) + RING
 BUSY_FOUR_TERMS = Template(BUSY_HEAD) + (
     "available_size={available}, evictable_size={evictable}, protected_size={protected}, uncached_size={uncached}"
 )

@@ -13,15 +13,6 @@ from memcheck_cli.forensics.breaks import Break
 SAME, ALIKE, ANOTHER = "same", "alike", "another"
 
 
-class Position(NamedTuple):
-    """Where a break is. iteration: of the busy check, or the one an idle report came after."""
-
-    iteration: int | None
-    from_end: int | None
-    check: str
-    rank: str
-
-
 class Facet(NamedTuple):
     """One thing that two breaks are compared by. same: None where a side does not tell it."""
 

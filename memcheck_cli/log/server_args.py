@@ -166,12 +166,6 @@ def read_server_args(text: str) -> ServerArgs | None:
     return ServerArgs("dict" if as_dict else "repr", flags, frozenset(names), whole)
 
 
-def parse_server_args(text: str) -> dict[str, Value]:
-    """The flags of `FLAGS` in the first `server_args=` text, by field name; a printed None is a value."""
-    found = read_server_args(text)
-    return {} if found is None else found.flags
-
-
 def parse_command(text: str) -> dict[str, Value]:
     """The flags of `FLAGS` that a command line sets, by field name: `--page-size 16`, `--page-size=16`, `--tp 2`, also
     as a list of quoted words. A flag given twice has its last value, as on the command line."""

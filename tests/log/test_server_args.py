@@ -12,13 +12,19 @@ from hypothesis import strategies as st
 
 from memcheck_cli.checker.releases import RELEASES
 from memcheck_cli.log import server_args
-from memcheck_cli.log.server_args import FLAGS, LONGEST, parse_command, parse_server_args, read_server_args
+from memcheck_cli.log.records import Value
+from memcheck_cli.log.server_args import FLAGS, LONGEST, parse_command, read_server_args
 
 DATA = Path(__file__).parent / "data"
 REAL = {
     release: (DATA / f"server_args-{release}.txt").read_text(encoding="utf-8").rstrip("\n")
     for release in ("0.5.8", "0.5.12", "0.5.23")
 }
+
+
+def flags_of(text: str) -> dict[str, Value]:
+    found = read_server_args(text)
+    return {} if found is None else found.flags
 
 
 def test_real_dict_of_0_5_23() -> None:
@@ -55,7 +61,7 @@ def test_values_of_every_kind() -> None:
         "hicache_write_policy='write_back', mem_fraction_static=0.85, enable_mixed_chunk=True, tp_size=None, "
         "speculative_algorithm='EAGLE3', quoted='a\\'b, tp_size=9', enable_lora=torch.bool)"
     )
-    assert parse_server_args(text) == {
+    assert flags_of(text) == {
         "model_path": "a/b-7B",
         "page_size": 64,
         "chunked_prefill_size": -1,
@@ -71,7 +77,7 @@ def test_values_of_every_kind() -> None:
 def test_a_cut_text_never_gives_another_value(release: str) -> None:
     """Wherever the line is cut, each flag is missing or as in the whole line."""
     text = REAL[release]
-    whole = parse_server_args(text)
+    whole = flags_of(text)
     for end in [*range(600), *range(600, len(text), 37)]:
         cut = read_server_args(text[:end])
         if cut is not None:
@@ -80,29 +86,29 @@ def test_a_cut_text_never_gives_another_value(release: str) -> None:
 
 
 def test_a_cut_number_is_dropped() -> None:
-    assert parse_server_args("server_args=ServerArgs(tp_size=2, page_size=6") == {"tp_size": 2}
-    assert parse_server_args("server_args={'tp_size': 2, 'page_size': 6") == {"tp_size": 2}
-    assert parse_server_args("server_args=ServerArgs(tp_size=2, page_size=64)") == {"tp_size": 2, "page_size": 64}
+    assert flags_of("server_args=ServerArgs(tp_size=2, page_size=6") == {"tp_size": 2}
+    assert flags_of("server_args={'tp_size': 2, 'page_size': 6") == {"tp_size": 2}
+    assert flags_of("server_args=ServerArgs(tp_size=2, page_size=64)") == {"tp_size": 2, "page_size": 64}
 
 
 def test_a_line_torn_by_another_writer_stops_there() -> None:
     torn = "server_args=ServerArgs(tp_size=2, page_size=1[2026-11-30 01:32:53 TP1] Load, page_size=64, dp_size=4)"
-    assert parse_server_args(torn) == {"tp_size": 2}
+    assert flags_of(torn) == {"tp_size": 2}
     torn = "server_args=ServerArgs(tp_size=2, page_si[2026-11-30 01:32:53 TP1] Load weight, page_size=64)"
-    assert parse_server_args(torn) == {"tp_size": 2}
+    assert flags_of(torn) == {"tp_size": 2}
     torn = "server_args=ServerArgs(tp_size=2, model_path='a[2026-11-30 01:32:53] server_args=ServerArgs(model_path='b')"
-    assert parse_server_args(torn) == {"tp_size": 2}
+    assert flags_of(torn) == {"tp_size": 2}
 
 
 def test_secrets_and_absurd_numbers_get_no_further() -> None:
     text = f"server_args=ServerArgs(api_key='s3cret', page_size={'9' * 30}, tp_size=2)"
-    assert parse_server_args(text) == {"tp_size": 2}
+    assert flags_of(text) == {"tp_size": 2}
 
 
 def test_what_is_no_server_args() -> None:
     assert read_server_args("") is None
     assert read_server_args("server_args=None") is None
-    assert parse_server_args("the server_args are fine") == {}
+    assert flags_of("the server_args are fine") == {}
 
 
 @pytest.mark.parametrize(
@@ -184,7 +190,7 @@ PIECES = st.sampled_from(
 
 @given(st.lists(PIECES, max_size=40).map("".join) | st.text(max_size=200))
 def test_no_text_raises_and_no_value_is_invented(text: str) -> None:
-    for flags in (parse_server_args(text), parse_command(text)):
+    for flags in (flags_of(text), parse_command(text)):
         for value in flags.values():
             if isinstance(value, int | float) and not isinstance(value, bool):
                 assert str(value) in text or str(int(value)) in text
@@ -211,7 +217,7 @@ def test_no_text_raises_and_no_value_is_invented(text: str) -> None:
 def test_time_grows_with_the_text_and_no_faster(hostile: str) -> None:
     def parse(size: int) -> None:
         text = hostile + hostile[-12:] * (size // len(hostile[-12:]))
-        parse_server_args(text)
+        flags_of(text)
         parse_command(text)
 
     assert_linear(parse, 480_000)

@@ -72,11 +72,6 @@ def before_release(release: str) -> Condition:
     return older
 
 
-def not_from_release(release: str) -> Condition:
-    """Nothing says that the log comes from this release or a newer one."""
-    return lambda e: holds(not e.surely_from(release))
-
-
 def from_release(release: str) -> Condition:
     """The log comes from this release or a newer one."""
 
