@@ -19,6 +19,7 @@ from memcheck_cli.errors import UnreadableError
 MAX_LINE = 64 * 1024 * 1024
 """Longest line of a recording in bytes. A check of 10,000 requests takes about 3 MB."""
 
+_BLOCK = 1 << 20
 _MAX_VALUE = 10**18
 _MAX_NAME = 1000
 
@@ -268,12 +269,63 @@ def _reason(error: ValueError) -> str:
     return str(error).split(";")[0][:100]
 
 
-def is_recording_line(line: bytes) -> bool:
-    """Whether `line` is the first line of a recording (and not of a log that is wrapped in JSON)."""
-    if not line.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
-        return False
-    try:
-        value = parse_line(line)
-    except ValueError:
-        return False
-    return isinstance(value, dict) and "pools" in value and "last_batch" in value
+class Readable(Protocol):
+    """What a recording or a log is read from: `read` gives some bytes, at most that many, none at the end."""
+
+    def read(self, size: int, /) -> bytes | None: ...
+
+
+class Ahead:
+    """A stream that can be looked at before it is read."""
+
+    def __init__(self, stream: Readable) -> None:
+        self._stream = stream
+        self._head = b""
+
+    def is_recording(self, most: int = MAX_LINE) -> bool:
+        """Whether the stream begins with a line of a recording (and not of a log that is wrapped in JSON). most: bytes
+        that are looked at, about; where the line is longer it is taken for none."""
+        start = 0
+        while start == len(self._head) and start < _BLOCK and self._fill():
+            start = len(self._head) - len(self._head.lstrip(b"\xef\xbb\xbf \t\r\n"))
+        if self._head[start : start + 1] != b"{":
+            return False
+        while (end := self._head.find(b"\n", start)) < 0 and len(self._head) < most and self._fill():
+            pass
+        try:
+            value = parse_line(self._head[start : end if end >= 0 else None])
+        except ValueError:
+            return False
+        return isinstance(value, dict) and "pools" in value and "last_batch" in value
+
+    def _fill(self) -> bool:
+        block = self._stream.read(_BLOCK) or b""
+        self._head += block
+        return bool(block)
+
+    def read(self, size: int) -> bytes:
+        """At most `size` bytes; none at the end."""
+        if self._head:
+            block, self._head = self._head[:size], self._head[size:]
+            return block
+        return self._stream.read(size) or b""
+
+    def readinto(self, view: memoryview) -> int:
+        """Fill a buffer; answers how many bytes, 0 at the end."""
+        block = self.read(len(view))
+        view[: len(block)] = block
+        return len(block)
+
+    def readline(self, limit: int) -> bytes:
+        """The next line, at most `limit` bytes of it."""
+        pieces: list[bytes] = []
+        left = limit
+        while left > 0:
+            block = self._head or self._stream.read(_BLOCK) or b""
+            end = min(block.find(b"\n") + 1 or len(block), left)
+            pieces.append(block[:end])
+            self._head = block[end:]
+            left -= end
+            if not block or pieces[-1].endswith(b"\n"):
+                break
+        return b"".join(pieces)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from memcheck_cli import recording
 from memcheck_cli.checker.uncached import Sizes, uncached_sizes
-from memcheck_cli.recording import Check, RecordingError, is_recording_line, read_checks
+from memcheck_cli.recording import Ahead, Check, RecordingError, read_checks
 
 ROOT = Path(__file__).parent.parent
 SAMPLES = sorted((ROOT / "samples").glob("*.record.jsonl"))
@@ -71,7 +71,7 @@ def test_samples_are_as_the_schema_says(path: Path) -> None:
     validator = jsonschema.Draft202012Validator(SCHEMA)
     for text in path.read_text().splitlines():
         validator.validate(json.loads(text))
-    assert is_recording_line(path.read_bytes().split(b"\n")[0])
+    assert is_recording(path.read_bytes())
 
 
 def test_there_are_samples() -> None:
@@ -230,8 +230,49 @@ def test_any_value_of_any_field_ends_in_one_error_or_is_fine(name: str, value: A
         jsonschema.validate(changed, SCHEMA)
 
 
+def is_recording(text: bytes, **bound: int) -> bool:
+    return Ahead(io.BytesIO(text)).is_recording(**bound)
+
+
 def test_logs_wrapped_in_json_are_no_recordings() -> None:
-    assert not is_recording_line(b'{"log":"[2026-01-01 00:00:00] hello\\n","stream":"stderr"}\n')
-    assert not is_recording_line(b"[2026-01-01 00:00:00] hello\n")
-    assert not is_recording_line(b"")
-    assert is_recording_line(b"\xef\xbb\xbf" + json.dumps(line()).encode())
+    assert not is_recording(b'{"log":"[2026-01-01 00:00:00] hello\\n","stream":"stderr"}\n')
+    assert not is_recording(b"[2026-01-01 00:00:00] hello\n")
+    assert not is_recording(b"{")
+    assert not is_recording(b"")
+    assert is_recording(b"\xef\xbb\xbf" + json.dumps(line()).encode())
+
+
+def test_how_far_is_looked_is_told() -> None:
+    text = json.dumps(line()).encode()
+    long = text[:1] + b" " * (3 << 20) + text[1:] + b"\n"
+    assert is_recording(long)
+    assert not is_recording(long, most=2 << 20)
+
+
+@pytest.mark.parametrize(("start", "line"), [(b"", 1), (b"\n\n", 3), (b"\xef\xbb\xbf", 1), (b"  \r\n", 2)])
+def test_recordings_are_known_by_their_first_line(start: bytes, line: int) -> None:
+    stream = Ahead(io.BytesIO(start + SAMPLES[0].read_bytes()))
+    assert stream.is_recording()
+    checks = list(read_checks(stream, "x"))
+    assert len(checks) > 10
+    assert checks[0].line == line
+
+
+@given(st.binary(max_size=300), st.integers(1, 50))
+def test_looking_ahead_loses_nothing(data: bytes, size: int) -> None:
+    stream = Ahead(io.BytesIO(data))
+    stream.is_recording()
+    assert b"".join(iter(lambda: stream.read(size), b"")) == data
+    lines = Ahead(io.BytesIO(data))
+    lines.is_recording()
+    assert b"".join(iter(lambda: lines.readline(size), b"")) == data
+
+
+@given(st.binary(max_size=300), st.integers(1, 50))
+def test_a_buffer_is_filled_with_what_was_looked_at_first(data: bytes, size: int) -> None:
+    stream = Ahead(io.BytesIO(data))
+    stream.is_recording()
+    view, got = memoryview(bytearray(size)), b""
+    while count := stream.readinto(view):
+        got += view[:count]
+    assert got == data

@@ -20,7 +20,7 @@ from memcheck_cli.replaying.changes import Change, total_of, with_term, without
 from memcheck_cli.replaying.judgements import LogReplay
 from memcheck_cli.replaying.logs import LogReplayer
 from memcheck_cli.replaying.recordings import RecordingReplay, Replayer
-from memcheck_cli.replaying.run import Ahead, Options, Replay, replay
+from memcheck_cli.replaying.run import Options, Replay, replay
 from memcheck_cli.sources import Source
 
 SAMPLES = Path(__file__).parent.parent / "samples"
@@ -716,25 +716,6 @@ def test_a_damaged_recording_ends_in_one_error() -> None:
 def test_emit_needs_a_log() -> None:
     with pytest.raises(UsageError, match="server log"):
         replayed((SAMPLES / "recorded-0.5.12.record.jsonl").read_bytes(), Options(emit=2))
-
-
-@pytest.mark.parametrize(("start", "line"), [(b"", 1), (b"\n\n", 3), (b"\xef\xbb\xbf", 1), (b"  \r\n", 2)])
-def test_recordings_are_known_by_their_first_line(start: bytes, line: int) -> None:
-    stream = Ahead(io.BytesIO(start + (SAMPLES / "recorded-0.5.12.record.jsonl").read_bytes()))
-    assert stream.is_recording()
-    checks = list(read_checks(stream, "x"))
-    assert len(checks) > 10
-    assert checks[0].line == line
-
-
-@given(st.binary(max_size=300), st.integers(1, 50))
-def test_looking_ahead_loses_nothing(data: bytes, size: int) -> None:
-    stream = Ahead(io.BytesIO(data))
-    stream.is_recording()
-    assert b"".join(iter(lambda: stream.read(size), b"")) == data
-    lines = Ahead(io.BytesIO(data))
-    lines.is_recording()
-    assert b"".join(iter(lambda: lines.readline(size), b"")) == data
 
 
 # Tests that are written

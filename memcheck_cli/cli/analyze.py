@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from typing import IO, TYPE_CHECKING
 
 import click
@@ -13,7 +13,7 @@ from memcheck_cli.cli.options import input_options, output_option, scope_options
 from memcheck_cli.cli.progress import INTERRUPTED, Display
 from memcheck_cli.cli.telling import tell
 from memcheck_cli.cli.writing import answer_to, keep_apart, write_json
-from memcheck_cli.errors import UsageError
+from memcheck_cli.errors import UnreadableError, UsageError
 
 if TYPE_CHECKING:
     from memcheck_cli.forensics.trends import Trends
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memcheck_cli.sources import Source, Unreadable
 
 LONGEST_CHECK = 4 << 20
-"""Bytes of the first line of a file that are looked at to tell a recording: one of 10,000 requests is shorter."""
+"""Bytes of a file that are looked at to tell a recording by its first line: one of 10,000 requests is shorter."""
 
 
 @click.command("analyze")
@@ -34,7 +34,7 @@ LONGEST_CHECK = 4 << 20
     "--trends",
     is_flag=True,
     help="Also look for drift that no sum shows: locks never given back, terms that grow while requests do not. "
-    "Takes reading every line.",
+    "Takes reading every record and batch line.",
 )
 @click.option(
     "--rejects",
@@ -118,13 +118,13 @@ def command(
 
 def _tell_recordings(found: list[Source | Unreadable]) -> None:
     """Of files without any line of the checker: those that another verb is for."""
-    from memcheck_cli.recording import is_recording_line
+    from memcheck_cli.recording import Ahead
     from memcheck_cli.sources import Source
 
     for one in found:
-        if isinstance(one, Source) and one.path is not None:
-            with suppress(OSError), open(one.path, "rb") as file:  # noqa: PTH123
-                if is_recording_line(file.readline(LONGEST_CHECK)):
+        if isinstance(one, Source) and one.path is not None:  # members of an archive would be unpacked once more
+            with suppress(UnreadableError), closing(one.open()) as stream:
+                if Ahead(stream).is_recording(LONGEST_CHECK):
                     tell(f"{one.name} is a recording: `memcheck replay` reads it")
 
 

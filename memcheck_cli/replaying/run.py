@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from memcheck_cli.checker.server import RING_MESSAGES
 from memcheck_cli.checker.terms import TERMS
 from memcheck_cli.errors import UnreadableError, UsageError
 from memcheck_cli.forensics.asked import missing
-from memcheck_cli.recording import MAX_LINE, is_recording_line, read_checks
+from memcheck_cli.recording import Ahead, read_checks
 from memcheck_cli.replaying.as_test import RecordingWindow, Window, log_test, recording_test
 from memcheck_cli.replaying.changes import Change
 from memcheck_cli.replaying.emit import Emitter, Level1, Level2
@@ -84,61 +84,6 @@ class _Done(NamedTuple):
     result: Result
     test: str | None = None
     untold: Sequence[str] = ()
-
-
-class _Readable(Protocol):
-    def read(self, size: int, /) -> bytes | None: ...
-
-
-class Ahead:
-    """A stream that can be looked at before it is read."""
-
-    def __init__(self, stream: _Readable) -> None:
-        self._stream = stream
-        self._head = b""
-
-    def is_recording(self) -> bool:
-        """Whether the stream begins with a line of a recording."""
-        start = 0
-        while start == len(self._head) and start < _BLOCK and self._fill():
-            start = len(self._head) - len(self._head.lstrip(b"\xef\xbb\xbf \t\r\n"))
-        if self._head[start : start + 1] != b"{":
-            return False
-        while (end := self._head.find(b"\n", start)) < 0 and len(self._head) < MAX_LINE and self._fill():
-            pass
-        return is_recording_line(self._head[start : end if end >= 0 else None])
-
-    def _fill(self) -> bool:
-        block = self._stream.read(_BLOCK) or b""
-        self._head += block
-        return bool(block)
-
-    def read(self, size: int) -> bytes:
-        """At most `size` bytes; none at the end."""
-        if self._head:
-            block, self._head = self._head[:size], self._head[size:]
-            return block
-        return self._stream.read(size) or b""
-
-    def readinto(self, view: memoryview) -> int:
-        """Fill a buffer; answers how many bytes, 0 at the end."""
-        block = self.read(len(view))
-        view[: len(block)] = block
-        return len(block)
-
-    def readline(self, limit: int) -> bytes:
-        """The next line, at most `limit` bytes of it."""
-        pieces: list[bytes] = []
-        left = limit
-        while left > 0:
-            block = self._head or self._stream.read(_BLOCK) or b""
-            end = min(block.find(b"\n") + 1 or len(block), left)
-            pieces.append(block[:end])
-            self._head = block[end:]
-            left -= end
-            if not block or pieces[-1].endswith(b"\n"):
-                break
-        return b"".join(pieces)
 
 
 def replay(
