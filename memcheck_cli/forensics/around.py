@@ -13,6 +13,7 @@ from typing import NamedTuple
 from memcheck_cli.checker.releases import Release
 from memcheck_cli.forensics.breaks import Break
 from memcheck_cli.ledger.window import Around, Event
+from memcheck_cli.log.batch_lines import BATCH_KINDS
 from memcheck_cli.log.records import Value
 
 TROUBLES = (
@@ -140,7 +141,7 @@ def look_around(
         dump_line = stream.first_line
         events = [event for event in events if dump_line is None or event.line < dump_line]
     checks = [seen.line for seen in around.checks if seen.pool == found.pool] if dump_line is None else []
-    batch_lines = [event.line for event in events if event.kind in ("prefill", "decode")]
+    batch_lines = [event.line for event in events if event.kind in BATCH_KINDS]
     witness = found.witness.line if found.witness is not None and dump_line is None else None
     troubles = []
     for event in events:
@@ -184,7 +185,7 @@ def _batches(
     events: Sequence[Event], checks: Sequence[int], flags: Mapping[str, Value], low: str | None, high: str | None
 ) -> list[Batch]:
     """The last batch lines, each with the check that it belongs to."""
-    last = [event for event in events if event.kind in ("prefill", "decode")][-4:]
+    last = [event for event in events if event.kind in BATCH_KINDS][-4:]
     return [Batch(event, *_belongs(event, checks, flags, low, high)) for event in last]
 
 

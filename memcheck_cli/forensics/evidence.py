@@ -14,6 +14,7 @@ from memcheck_cli.forensics.sizes import PrintedSet, fitting_sizes, printed_sets
 from memcheck_cli.ledger import Ledger, Note, Row, Run, Stream
 from memcheck_cli.ledger.reading import SourceReading
 from memcheck_cli.ledger.window import WINDOW, Around, Seen
+from memcheck_cli.log.batch_lines import BATCH_KINDS
 from memcheck_cli.log.records import TERMS, Value
 
 
@@ -281,4 +282,4 @@ def no_request_before(evidence: Evidence) -> bool:
     around = around_of(found, evidence.reading)
     if around is None or found.row.offset > WINDOW or found.stream.run > 1 or found.stream.checks:
         return False
-    return not any(event.kind in ("prefill", "decode") and event.line < found.row.line for event in around.events)
+    return not any(event.kind in BATCH_KINDS and event.line < found.row.line for event in around.events)

@@ -15,6 +15,7 @@ from memcheck_cli.forensics.around import rank_group
 from memcheck_cli.forensics.breaks import Item, in_slots
 from memcheck_cli.forensics.slopes import Slope, slope_of
 from memcheck_cli.ledger import Row, Stream
+from memcheck_cli.log.batch_lines import BATCH_KINDS
 from memcheck_cli.log.context import BATCH_MARKERS
 from memcheck_cli.log.records import TERMS, Context, Line, Value
 
@@ -108,7 +109,7 @@ class Trends:
 
     def context(self, run: int, line: Line, message: Context, /) -> None:
         """Take one context line."""
-        if message.kind not in ("prefill", "decode"):
+        if message.kind not in BATCH_KINDS:
             return
         values = message.values
         group = (run, line.process, rank_group(line.rank))

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 
 from memcheck_cli.errors import UnreadableError
 from memcheck_cli.ledger.rows import row_of
-from memcheck_cli.ledger.window import WINDOW, BatchEvent, Printed, Window
+from memcheck_cli.ledger.window import WINDOW, BareRecord, BatchEvent, Window
 from memcheck_cli.log.batch_lines import SURE_BATCH
 from memcheck_cli.log.context import MARKERS
 from memcheck_cli.log.lines import BUSY_LINE, TAGS
+from memcheck_cli.log.prefixes import rank_of
 from memcheck_cli.log.reader import LineReader
 from memcheck_cli.log.records import Busy
+from memcheck_cli.log.wrappers.plain import careful
 from memcheck_cli.patterns import pattern
 
 if TYPE_CHECKING:
@@ -151,12 +153,11 @@ class Again:
     def _read(self, text: bytes, reader: LineReader) -> None:
         """Put whole lines into the window."""
         window, unwrapper = self.window, reader.unwrapper
-        # These make a line one to be looked at more closely, whatever else stands on it: see `plain`.
-        careful = b"etected!" in text or b"server_args=" in text
+        certain = not careful(text, 0, len(text))
         at = 0
         while True:
             if unwrapper.passes_bare_lines:
-                at = self._bare(text, at, reader, careful)
+                at = self._bare(text, at, reader, certain)
             end = text.find(b"\n", at) + 1
             if not end:
                 return
@@ -165,14 +166,14 @@ class Again:
                 window.add(line, message)
             at = end
 
-    def _bare(self, text: bytes, at: int, reader: LineReader, careful: bool) -> int:
+    def _bare(self, text: bytes, at: int, reader: LineReader, certain: bool) -> int:
         """Put the bare lines in that stand from `at` on; answers how far they go. Most lines are records of other
-        streams, batches that nobody will ask for, or nothing at all. careful: there may be batch lines among them that
-        must be looked at more closely."""
+        streams, batches that nobody will ask for, or nothing at all. certain: none of them
+        holds anything to be `careful` of."""
         unwrapper = reader.unwrapper
         busy = BUSY_LINE.match
         takes_busy = not unwrapper.least_quoted
-        records: list[Printed] = []
+        records: list[BareRecord] = []
         events: list[BatchEvent] = []
         begin, last, base = at, at, reader.offset - at
         number = reader.lines
@@ -187,7 +188,7 @@ class Again:
                     break
             elif event is not None:
                 end = event.end()
-                if careful and (text.find(b"etected!", at, end) >= 0 or text.find(b"server_args=", at, end) >= 0):
+                if not certain and careful(text, at, end):
                     break
             else:
                 nothing = _ANSWERED.match(text, at)
@@ -217,7 +218,7 @@ class Again:
         if rank is None:
             if len(self._ranks) >= MOST_RANKS:
                 self._ranks.clear()
-            rank = self._ranks[tokens] = tokens[1:].decode("ascii") if tokens else "-"
+            rank = self._ranks[tokens] = rank_of(tokens)
         return rank
 
     def tell_peers(self) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from memcheck_cli.ledger.rows import NO_MARKS, Row, Series
 from memcheck_cli.ledger.stream import Stream
+from memcheck_cli.log.prefixes import rank_of, time_of
 
 if TYPE_CHECKING:
     from memcheck_cli.ledger.book import Ledger
@@ -41,7 +42,7 @@ class BareRecords:
         for offset, (when, tokens, pool, total, available, evictable, protected, held, uncached, _) in printed:
             steady = steadies.get(tokens)
             if steady is None:
-                steady = steadies[tokens] = _Steady(ledger, tokens[1:].decode("ascii") or "-")
+                steady = steadies[tokens] = _Steady(ledger, rank_of(tokens))
             name = names.get(pool)
             if name is None:
                 name = names[pool] = pool.decode("ascii")
@@ -64,7 +65,7 @@ class BareRecords:
             steady.settle()
             time = names.get(when)
             if time is None:
-                time = names[when] = _time(when)
+                time = names[when] = time_of(when)
             opened_break = ledger.record(steady.rank, name, line + taken, offset, time, int(total), terms)
             taken += 1
             if len(ledger.streams) == streams:
@@ -97,7 +98,7 @@ class _Counted:
 
     def row(self) -> Row:
         line, offset, iteration, when, terms = self.last
-        return Row(line, offset, iteration, _time(when), self.total, terms, None, NO_MARKS, "B3")
+        return Row(line, offset, iteration, time_of(when), self.total, terms, None, NO_MARKS, "B3")
 
 
 class _Steady:
@@ -163,7 +164,3 @@ class _Steady:
                 counted.count = 0
         stream.checks, stream.opened = self.checks, self.opened
         self.last = None
-
-
-def _time(when: bytes) -> str:
-    return when.decode("ascii").replace(" ", "T").replace(",", ".")

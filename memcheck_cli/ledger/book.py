@@ -19,6 +19,7 @@ from memcheck_cli.ledger.starts import Starts
 from memcheck_cli.ledger.stream import EMPTY, Asserted, Page, Stream, Watcher
 from memcheck_cli.ledger.stretch import EDGE, Pairs, StreamStretch, Stretch
 from memcheck_cli.ledger.tracebacks import Tracebacks
+from memcheck_cli.log.batch_lines import BATCH_KINDS
 from memcheck_cli.log.context import STRUCTURAL_MARKERS
 from memcheck_cli.log.lines import read_message, settle_bare
 from memcheck_cli.log.records import (
@@ -167,7 +168,7 @@ class Ledger:
             kind = message.kind
             if kind in ALWAYS_HEEDED and message.form != UNHEEDED_FORM:
                 return True
-            if kind in ("prefill", "decode"):
+            if kind in BATCH_KINDS:
                 return self.wants_batches
             if line.offset < self.head or (kind == "watchdog" and DUMP_MARK in line.text):
                 return True
@@ -446,7 +447,7 @@ class Ledger:
                     if name in message.values and (again or pool not in start.pool_sizes):
                         start.pool_sizes[pool] = message.values[name]
                         start.pool_sizes_line = line.number
-        elif kind in ("prefill", "decode"):
+        elif kind in BATCH_KINDS:
             self.starts.hold(line.process)
             for key in list(self._young):
                 stream = self.streams[key]

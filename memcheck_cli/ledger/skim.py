@@ -10,6 +10,7 @@ from memcheck_cli.ledger.bare_records import BareRecords, Printed
 from memcheck_cli.ledger.book import Ledger
 from memcheck_cli.log.batch_lines import BatchValues, form_of_batch
 from memcheck_cli.log.context import BATCH_MARKERS
+from memcheck_cli.log.prefixes import rank_of, time_of
 from memcheck_cli.log.records import Context, Line, Message
 
 if TYPE_CHECKING:
@@ -110,10 +111,8 @@ class LedgerSink:
         assert self._context is not None
         when, tokens, message, _ = printed.groups()
         text = message.decode("ascii")
-        time = when.decode("ascii").replace(" ", "T").replace(",", ".")
-        rank = tokens[1:].decode("ascii") or "-"
         kind, form = form_of_batch(text)
-        told = Line(line, offset, None, rank, time, True, text)
+        told = Line(line, offset, None, rank_of(tokens), time_of(when), True, text)
         self._context(told, Context(form, kind, BatchValues(text)))
 
     def takes(self, streams: Iterable[tuple[str | None, str]]) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from memcheck_cli.ledger.book import Opening
 from memcheck_cli.ledger.rows import Row
 from memcheck_cli.log.batch_lines import BatchValues, form_of_batch
+from memcheck_cli.log.prefixes import time_of
 from memcheck_cli.log.records import TERMS, Busy, Context, Line, Message, Value
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ LONGEST_TEXT = 300
 MOST_KEPT = 8
 """Openings of one series whose surroundings are kept: the first ones and a late one (the last whose number is a power
 of two: a series that flaps must cost little)."""
-
 
 MOST_SERIES = 1024
 """Series of which anything is kept."""
@@ -76,7 +76,7 @@ class BatchEvent:
 
     @property
     def time(self) -> str:
-        return self._time.decode("ascii").replace(" ", "T").replace(",", ".")
+        return time_of(self._time)
 
     @property
     def values(self) -> BatchValues:
@@ -125,9 +125,9 @@ class Around(NamedTuple):
     checks: list[Seen]
 
 
-Printed = tuple[int, int, "re.Match[bytes]"]
-"""Offset and line of a record, and its match of `lines.BUSY_LINE`. Most records are of streams that do not break, so
-they are kept as they stand."""
+BareRecord = tuple[int, int, "re.Match[bytes]"]
+"""Offset and line of a bare busy line, and its match of `lines.BUSY_LINE`. Most are of streams that do not break, so they
+are kept as they stand."""
 
 SeriesKey = tuple[int, str | None, str, str, str]
 """Run, process, rank, check and pool of a series."""
@@ -143,7 +143,7 @@ class Window:
         # Records by stream, and the streams of all of them in the order in which they came.
         self._checks: dict[tuple[str | None, str], deque[tuple[int, Seen]]] = {}
         self._order: deque[tuple[int, tuple[str | None, str]]] = deque()
-        self._bare: deque[Printed] = deque()
+        self._bare: deque[BareRecord] = deque()
         self._openings: dict[SeriesKey, int] = {}
         self._events_kept = 0
         self._last_kept: list[Event] | None = None
@@ -168,7 +168,7 @@ class Window:
             return
         self._forget(line.offset - WINDOW)
 
-    def add_bare(self, records: list[Printed], events: list[BatchEvent]) -> None:
+    def add_bare(self, records: list[BareRecord], events: list[BatchEvent]) -> None:
         """Whole bare lines that follow each other: busy ones of the current form, and batch lines."""
         if events:
             self._events.extend(events)

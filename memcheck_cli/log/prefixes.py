@@ -148,6 +148,16 @@ def _cut(text: str) -> Prefix | None:
     return Prefix(time, _joined(parts.get("ranks") or ""), True, text[found.end() :])
 
 
+def time_of(printed: bytes) -> str:
+    """The time of a standard prefix, date and clock, as it is kept."""
+    return printed.decode("ascii").replace(" ", "T").replace(",", ".")
+
+
+def rank_of(tokens: bytes) -> str:
+    """The rank that the tokens of a standard prefix, each with a blank before it, spell."""
+    return tokens[1:].decode("ascii") or "-"
+
+
 @lru_cache(maxsize=2048)
 def _standard_head(head: str) -> tuple[str, str] | None:
     """Time and rank of a whole `[... ] `. Kept, because many lines of one second have the same."""

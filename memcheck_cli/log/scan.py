@@ -16,6 +16,7 @@ from memcheck_cli.log.lines import BUSY_LINE
 from memcheck_cli.log.markers import Markers, Span
 from memcheck_cli.log.reader import LineReader
 from memcheck_cli.log.records import Busy, Line, Message
+from memcheck_cli.log.wrappers.plain import careful
 
 if TYPE_CHECKING:
     import re
@@ -293,9 +294,7 @@ class Scanner:
         if not reader.unwrapper.passes_bare_lines or (b < self._stop and 0x30 <= data[b] <= 0x39):
             return False
         found = SURE_BATCH.match(data, a, b)
-        if found is None or found.end() != b or data[b - 2] == 0x4D:
-            return False
-        if data.find(b"etected!", a, b) >= 0 or data.find(b"server_args=", a, b) >= 0:
+        if found is None or found.end() != b or careful(data, a, b):
             return False
         reader.lines += 1
         self._sink.batch(found, reader.lines, base + a)

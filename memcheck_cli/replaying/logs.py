@@ -18,6 +18,7 @@ from memcheck_cli.forensics.asked import checked_in
 from memcheck_cli.ledger import Ledger, Page, Row, Stream
 from memcheck_cli.ledger.cuts import could_go_on
 from memcheck_cli.ledger.stream import EMPTY
+from memcheck_cli.log.batch_lines import BATCH_KINDS
 from memcheck_cli.log.records import Busy, Context, Line, Message, PoolText
 from memcheck_cli.replaying.changes import Change, judge_with, questions
 from memcheck_cli.replaying.judgements import Judgement, LogReplay, pool_check, summed_terms
@@ -29,10 +30,6 @@ MOST_LISTED = 10_000
 """Disagreements of a log that are kept; more are counted."""
 MOST_WAITING = 100_000
 """Records of the forms without total that wait for one to be told; more are unknown."""
-
-
-BATCHES = ("prefill", "decode")
-"""Kinds of batch lines."""
 
 BARE = Busy("B3", (PoolText("", None, {}, {}),))
 """What a bare busy line of the current form tells of its release."""
@@ -105,9 +102,9 @@ class LogReplayer:
             self.ledger.fold(line, message)
             run = max(run, self.ledger.run_number(line.process))
             self._candidates_of(run).see(message, line.text)
-            if self.learns_from_batches and isinstance(message, Context) and message.kind in BATCHES:
+            if self.learns_from_batches and isinstance(message, Context) and message.kind in BATCH_KINDS:
                 self.learns_from_batches = any(
-                    not found.hints.knows_enough(kind) for found in self._candidates.values() for kind in BATCHES
+                    not found.hints.knows_enough(kind) for found in self._candidates.values() for kind in BATCH_KINDS
                 )
         else:
             self.ledger.fold(line, message)

@@ -23,6 +23,8 @@ NOISE = [
     "[2026-06-11 08:00:01.250 DP1 TP0] Prefill batch. #new-seq: 1, #new-token: 8, #cached-token: 0, ",
     "[2026-06-11 08:00:01 TP0] Decode batch [77], #running-req: 12, #token: 40, token usage: 0.04, #queue-re",
     "[2026-06-11 08:00:01 TP0] Decode batch. #running-req: 12",
+    "[2026-06-11 08:00:01 TP0] Decode batch, #running-req: 3, #token: 4, token usage: 0.00, cuda graph: True^M",
+    "[2026-06-11 08:00:01 TP0] Decode batch, #running-req: 3, #token: 4, token usage: 0.00, etected! #queue-req: 0",
     '[2026-06-11 08:00:01] INFO:     10.0.0.1:5 - "POST /v1/chat/completions HTTP/1.1" 200 OK and so on and on',
     "[2026-06-11 08:00:01 TP0] KV cache pool is full. Retract requests. #retracted_reqs: 2, #new_tokens_gained: 8",
     "[2026-06-11 08:00:01 TP0] Cache flushed successfully!",

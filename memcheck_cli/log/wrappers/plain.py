@@ -5,6 +5,11 @@ from __future__ import annotations
 _CAREFUL_ENDS = frozenset("\r \t\xa0])M`")
 """Last characters behind which padding, a line end or a collector's tail may stand."""
 
+_REPORT, _START = "etected!", "server_args="
+"""A report and a start of a server hold these wherever they stand, and may go on on the next line."""
+
+_REPORT_BYTES, _START_BYTES = _REPORT.encode(), _START.encode()
+
 _OTHER_REPORTS = ("KV ", "Sch")
 """First characters of page reports and of a crash, which have ends that may have been wrapped."""
 
@@ -31,8 +36,13 @@ def plain(text: str, width: int) -> int:
         or text[at + 2] in "[("
         or text[at + 2 : at + 5] in _OTHER_REPORTS
         or text[-1] in _CAREFUL_ENDS
-        or "etected!" in text
-        or "server_args=" in text
+        or _REPORT in text
+        or _START in text
     ):
         return 0
     return 1
+
+
+def careful(data: bytes | bytearray, start: int, stop: int) -> bool:
+    """Whether data[start:stop] holds what `plain` passes on no line."""
+    return data.find(_REPORT_BYTES, start, stop) >= 0 or data.find(_START_BYTES, start, stop) >= 0
