@@ -15,12 +15,9 @@ from memcheck_cli.ledger.pieces import WIDE, Pieces
 from memcheck_cli.ledger.stretch import EDGE, Pairs, PoolStretch, StreamStretch, Stretch
 from memcheck_cli.log.reader import LineReader
 from memcheck_cli.log.records import Line, Message
-from memcheck_cli.log.scan import Scanner
+from memcheck_cli.log.scan import Scanner, Sink
 
 if TYPE_CHECKING:
-    import re
-
-    from memcheck_cli.ledger.bare_records import Printed
     from memcheck_cli.ledger.columns import Columns, Said
     from memcheck_cli.ledger.peers import Member
     from memcheck_cli.sources import Source
@@ -177,18 +174,19 @@ class _ChunkScanner(Scanner):
         recorder.quoted = recorder.quoted or "quote" in reader.unwrapper.layers
 
 
-class _Recorder:
+class _Steady:
+    """What a chunk is read in the belief of."""
+
+    settled = True
+    wants_batches = wants_startup = wants_every_line = False
+
+
+class _Recorder(Sink):
     """The sink of a chunk. items: what was found so far. size: bytes of lines in it. quoted: a line behind quote marks
     was read, in this chunk or one before."""
 
-    settled = True
-    wants_batches = False
-    wants_startup = False
-    wants_every_line = False
-    observed = ()
-    tells_batches = False
-
     def __init__(self) -> None:
+        super().__init__(_Steady())
         self.items: list[Lines | Rows] = []
         self.size = 0
         self.quoted = False
@@ -205,13 +203,6 @@ class _Recorder:
 
     def fold(self, line: Line, message: Message | None) -> None:
         """Lines are read for what the kernel learns from them; the ledger's process reads them again."""
-
-    def records(self, printed: Sequence[Printed], line: int) -> int:
-        """None: see `fold`."""
-        return 0
-
-    def batch(self, printed: re.Match[bytes], line: int, offset: int) -> None:
-        """None: see `tells_batches`."""
 
     def takes(self, streams: Iterable[tuple[str | None, str]]) -> bool:
         """Always: the ledger's process decides."""
@@ -234,13 +225,7 @@ class _Recorder:
             from memcheck_cli.ledger.columns import Columns
 
             columns = self._columns = Columns(kernel, CAPACITY)
-        while lo < hi:
-            if not columns.room:
-                self.flush()
-            upto = min(hi, lo + columns.room)
-            columns.append(batch, lo, upto, base, lines[: upto - lo])
-            lines = lines[upto - lo :]
-            lo = upto
+        columns.extend(batch, lo, hi, base, lines, self.flush)
 
     def flush(self) -> None:
         """Sum up the rows handed over so far."""

@@ -33,13 +33,15 @@ _KNOWN_MARKS = frozenset({"session_unprinted"})
 class Columns:
     """Busy records, copied from the kernel's batches until there are enough to be summed up.
 
+    span: bytes from the first record held up to the last, at most.
     Columns of length n: offset, end and line (of the source), reading, stream, pool, time as in `kernel.Batch`; values
     of shape (6 + MOST_FIELDS, n), in the order of FIELDS, then all of the reading's further terms.
     """
 
-    def __init__(self, kernel: Kernel, capacity: int = CAPACITY) -> None:
+    def __init__(self, kernel: Kernel, capacity: int = CAPACITY, span: int = 1 << 62) -> None:
         self.kernel = kernel
         self.capacity = size = capacity
+        self.span = span
         self.n = 0
         self.offset = np.empty(size, np.int64)
         self.end = np.empty(size, np.int64)
@@ -50,13 +52,18 @@ class Columns:
         self.pool = np.empty(size, np.int32)
         self.values = np.empty((len(FIELDS) + MOST_FIELDS, size), np.int64)
 
-    @property
-    def room(self) -> int:
-        """Records that still fit."""
-        return self.capacity - self.n
+    def extend(self, batch: Any, lo: int, hi: int, offset: int, line: Array, flush: Callable[[], object]) -> None:
+        """Rows lo to hi of a batch; offset: what is added to its offsets; line: their line numbers. flush: is called
+        whenever there are enough, and lets go of those that are held."""
+        while lo < hi:
+            if self.n == self.capacity or (self.n and offset + batch.offset[lo] - self.offset[0] > self.span):
+                flush()
+            upto = min(hi, lo + self.capacity - self.n)
+            self._append(batch, lo, upto, offset, line[: upto - lo])
+            line = line[upto - lo :]
+            lo = upto
 
-    def append(self, batch: Any, lo: int, hi: int, offset: int, line: Array) -> None:
-        """Rows lo to hi of a batch; offset: what is added to its offsets; line: their line numbers."""
+    def _append(self, batch: Any, lo: int, hi: int, offset: int, line: Array) -> None:
         a, b = self.n, self.n + hi - lo
         np.add(batch.offset[lo:hi], offset, out=self.offset[a:b])
         np.add(batch.end[lo:hi], offset, out=self.end[a:b])

@@ -285,9 +285,9 @@ def _skim(
         for piece in pieces:
             if passed(piece):
                 break
-            if splitting is not None and piece.whole and at >= how.head and (sink.settled or at > splitting.patience):
+            if splitting is not None and piece.whole and at >= how.head and (ledger.settled or at > splitting.patience):
                 wanted = scanner.wanted()
-                if b"" not in wanted and not sink.wants_batches:
+                if b"" not in wanted and not ledger.wants_batches:
                     at = splitting.read(scanner, sink, pieces, at, wanted, progress)
                     for rest in () if progress.stopped else pieces.of_range(at, None):
                         if passed(rest):

@@ -12,6 +12,7 @@ from memcheck_cli.log.batch_lines import BatchValues, form_of_batch
 from memcheck_cli.log.context import BATCH_MARKERS
 from memcheck_cli.log.prefixes import rank_of, time_of
 from memcheck_cli.log.records import Context, Line, Message
+from memcheck_cli.log.scan import Sink
 
 if TYPE_CHECKING:
     import re
@@ -39,7 +40,7 @@ class InColumns(Protocol):
 _BARE: Said = (None, "B3", ())
 
 
-class LedgerSink:
+class LedgerSink(Sink):
     """Hands lines and columns on to a ledger. again: keeps what stands before a break.
 
     fold: takes a line into the ledger and whatever else follows it. hint: is told once a run what its records say of
@@ -58,7 +59,8 @@ class LedgerSink:
         context: Callable[[Line, Context], None] | None = None,
         in_columns: InColumns | None = None,
     ) -> None:
-        self.observed = observed
+        super().__init__(ledger)
+        self._observed = observed
         self._context = context if set(BATCH_MARKERS) <= set(observed) else None
         self.ledger = ledger
         self.again = again
@@ -71,21 +73,9 @@ class LedgerSink:
         self._span = SPAN if again.kept else 1 << 62
 
     @property
-    def settled(self) -> bool:
-        """See `log.scan.Sink`, as the others."""
-        return self.ledger.settled
-
-    @property
-    def wants_batches(self) -> bool:
-        return self.ledger.wants_batches
-
-    @property
-    def wants_startup(self) -> bool:
-        return self.ledger.wants_startup
-
-    @property
-    def wants_every_line(self) -> bool:
-        return self.ledger.wants_every_line
+    def observed(self) -> tuple[bytes, ...]:
+        """See `Sink`, as the others."""
+        return self._observed
 
     def fold(self, line: Line, message: Message | None) -> None:
         """A line, read exactly."""
@@ -125,14 +115,8 @@ class LedgerSink:
         if columns is None:
             from memcheck_cli.ledger.columns import Columns
 
-            columns = self._columns = Columns(kernel)
-        while lo < hi:
-            if not columns.room or (columns.n and base + batch.offset[lo] - columns.offset[0] > self._span):
-                self.flush()
-            upto = min(hi, lo + columns.room)
-            columns.append(batch, lo, upto, base, lines[: upto - lo])
-            lines = lines[upto - lo :]
-            lo = upto
+            columns = self._columns = Columns(kernel, span=self._span)
+        columns.extend(batch, lo, hi, base, lines, self.flush)
 
     def take(self, rows: Rows, lines: int) -> bool:
         """Records that another process summed up; lines: those before its chunk. Answers False where the records must

@@ -126,8 +126,8 @@ class Around(NamedTuple):
 
 
 BareRecord = tuple[int, int, "re.Match[bytes]"]
-"""Offset and line of a bare busy line, and its match of `lines.BUSY_LINE`. Most are of streams that do not break, so they
-are kept as they stand."""
+"""Offset and line of a bare busy line, and its match of `lines.BUSY_LINE`. Most are of streams that do not break, so
+they are kept as they stand."""
 
 SeriesKey = tuple[int, str | None, str, str, str]
 """Run, process, rank, check and pool of a series."""

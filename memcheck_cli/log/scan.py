@@ -78,12 +78,11 @@ LINES_BEFORE = 2
 """Lines read before a marked line that may be the end of a wrapped one."""
 
 
-class Sink(Protocol):
-    """What the scanner reads into; `ledger.skim.LedgerSink` is the one.
+class Now(Protocol):
+    """What matters to a sink at the moment; a `ledger.book.Ledger` knows.
 
     settled: one more record of a known stream changes nothing of the following. wants_batches: batch lines matter now.
-    wants_startup: so do start-up lines. wants_every_line: so does every line. observed: what other lines hold that
-    matter, always.
+    wants_startup: so do start-up lines. wants_every_line: so does every line.
     """
 
     @property
@@ -94,27 +93,41 @@ class Sink(Protocol):
     def wants_startup(self) -> bool: ...
     @property
     def wants_every_line(self) -> bool: ...
+
+
+class Sink:
+    """What the scanner reads into. Whoever defines no more than `fold` is handed every line that matters, read exactly;
+    the other methods take records and batch lines in shorter ways. now: what matters."""
+
+    def __init__(self, now: Now) -> None:
+        self.now = now
+
     @property
-    def observed(self) -> tuple[bytes, ...]: ...
+    def observed(self) -> tuple[bytes, ...]:
+        """What other lines hold that matter, always."""
+        return ()
 
     def fold(self, line: Line, message: Message | None, /) -> None:
         """A line, read exactly."""
+        raise NotImplementedError
 
     def records(self, printed: Sequence[tuple[int, tuple[bytes, ...]]], line: int, /) -> int:
         """Whole bare busy lines of the current form that follow each other, while not every line is wanted: where each
         begins, and the groups of `BUSY_LINE`. line: the first. Answers how many were taken; behind one after which
         every line matters, none is."""
+        return 0
 
     @property
     def tells_batches(self) -> bool:
         """Batch lines matter to nobody but somebody who observes."""
-        ...
+        return False
 
     def batch(self, printed: re.Match[bytes], line: int, offset: int, /) -> None:
         """A whole bare batch line while it `tells_batches`: a match of `SURE_BATCH`."""
 
     def takes(self, streams: Iterable[tuple[str | None, str]], /) -> bool:
         """Whether records of these streams may come as rows now."""
+        return False
 
     def rows(self, kernel: Any, batch: Any, lo: int, hi: int, base: int, lines: Any, /) -> None:
         """Recognised lines lo to hi of a batch. base: what is added to its offsets; lines: their line numbers."""
@@ -136,6 +149,7 @@ class Scanner:
         self._size = size
         self._stop = 0
         self._sink = sink
+        self._now = sink.now
         self._kernel_from = kernel_from
         self._busy = 0
         self._sure = SURE if kernel_from is None else kernel_from
@@ -174,7 +188,7 @@ class Scanner:
         while at < stop:
             if base + at < self._head or self._every_line():
                 at = self._one(data, at, stop, base)
-            elif self._kernel is not None and not self._sink.wants_batches:
+            elif self._kernel is not None and not self._now.wants_batches:
                 at = self._columns(data, at, stop, base)
             else:
                 at = self._marked(data, at, stop, base)
@@ -203,7 +217,7 @@ class Scanner:
     def _one(self, data: bytearray, at: int, stop: int, base: int) -> int:
         """Read the line at `at`, or all records that follow each other from there on."""
         # The kernel learns from lines that are read exactly.
-        if self._kernel is None and self.reader.unwrapper.passes_bare_records and not self._sink.wants_every_line:
+        if self._kernel is None and self.reader.unwrapper.passes_bare_records and not self._now.wants_every_line:
             came = self._chain(data, at, stop, base)
             if came > at:
                 return came
@@ -239,7 +253,7 @@ class Scanner:
                 continue
             if came > at:
                 at = came
-                if sink.settled and self._busy < self._sure:
+                if self._now.settled and self._busy < self._sure:
                     continue
             else:
                 while at < b:
@@ -375,7 +389,7 @@ class Scanner:
     def _pays(self, passed: int) -> bool:
         """Whether the kernel is to be loaded, after so many bytes of the text."""
         busy = self._busy
-        if busy < self._sure or self._kernel is not None or self._sink.wants_batches:
+        if busy < self._sure or self._kernel is not None or self._now.wants_batches:
             return False
         if self._kernel_from is not None:
             return True
@@ -410,7 +424,7 @@ class Scanner:
         """Read one physical line with its line feed, apart from the text it stands in. offset: where it begins there.
         digit_follows: the next line begins with a digit."""
         self._stop = len(raw)
-        plain = not digit_follows and self.reader.unwrapper.passes_bare_records and not self._sink.wants_every_line
+        plain = not digit_follows and self.reader.unwrapper.passes_bare_records and not self._now.wants_every_line
         if not (plain and self._chain(raw, 0, len(raw), offset) == len(raw)):
             self._exactly(raw, offset, digit_follows)
 
@@ -441,13 +455,13 @@ class Scanner:
         return markers
 
     def _matters(self) -> tuple[bytes, ...]:
-        sink = self._sink
+        now = self._now
         wanted: tuple[bytes, ...] = STEADY
-        if sink.wants_startup:
+        if now.wants_startup:
             wanted += STRUCTURAL_MARKERS
-        if sink.wants_batches:
+        if now.wants_batches:
             wanted += BATCH_MARKERS
-        return wanted + sink.observed
+        return wanted + self._sink.observed
 
     def _changed(self) -> bool:
         """Whether other lines matter now than when the search began."""
@@ -455,7 +469,7 @@ class Scanner:
 
     def _every_line(self) -> bool:
         unwrapper = self.reader.unwrapper
-        return self._sink.wants_every_line or unwrapper.needs_all_lines or unwrapper.captured
+        return self._now.wants_every_line or unwrapper.needs_all_lines or unwrapper.captured
 
 
 def _between(lines: list[Span], start: int, stop: int) -> list[Span]:

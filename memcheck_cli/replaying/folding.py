@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from memcheck_cli.errors import UnreadableError
 from memcheck_cli.ledger.bare_records import BareRecords, Printed
 from memcheck_cli.ledger.pieces import Pieces
 from memcheck_cli.log.context import AROUND_MARKERS, BATCH_MARKERS, STRUCTURAL_MARKERS
 from memcheck_cli.log.lines import TAGS
-from memcheck_cli.log.scan import NEVER, TAG, Scanner
+from memcheck_cli.log.scan import NEVER, TAG, Scanner, Sink
 
 if TYPE_CHECKING:
-    import re
     from io import RawIOBase
 
     from memcheck_cli.log.records import Line, Message
@@ -28,60 +27,27 @@ HINTING = tuple(
 """What every line but batch lines holds that may tell which release printed the log."""
 
 
-class _Folding:
-    """Hands lines on to a replay: a `log.scan.Sink`."""
-
-    tells_batches = False
+class _Folding(Sink):
+    """Hands lines on to a replay, every record as a row: each is judged."""
 
     def __init__(self, replayer: LogReplayer) -> None:
+        super().__init__(replayer.ledger)
         self._replayer = replayer
-        self._ledger = replayer.ledger
         self._bare = BareRecords(replayer.ledger)
 
     @property
-    def settled(self) -> bool:
-        """See `log.scan.Sink`, as the others."""
-        return self._ledger.settled
-
-    @property
-    def wants_batches(self) -> bool:
-        return self._ledger.wants_batches
-
-    @property
-    def wants_startup(self) -> bool:
-        return self._ledger.wants_startup
-
-    @property
-    def wants_every_line(self) -> bool:
-        return self._ledger.wants_every_line
-
-    @property
     def observed(self) -> tuple[bytes, ...]:
+        """See `Sink`, as the others."""
         return HINTING + BATCH_MARKERS if self._replayer.learns_from_batches else HINTING
 
     def fold(self, line: Line, message: Message | None, /) -> None:
-        """A line, read exactly."""
         self._replayer.fold(line, message)
 
     def records(self, printed: Sequence[Printed], line: int, /) -> int:
-        """Whole bare busy lines of the current form."""
         self._replayer.see_bare()
         taken = self._bare.take(printed, line)
-        self._ledger.openings.clear()
+        self._replayer.ledger.openings.clear()
         return taken
-
-    def batch(self, printed: re.Match[bytes], line: int, offset: int, /) -> None:
-        """None come: batch lines are folded."""
-
-    def takes(self, streams: Iterable[tuple[str | None, str]], /) -> bool:
-        """No columns: every record is judged."""
-        return False
-
-    def rows(self, kernel: Any, batch: Any, lo: int, hi: int, base: int, lines: Any, /) -> None:
-        """None come: see `takes`."""
-
-    def flush(self) -> None:
-        """Nothing is held back."""
 
 
 def fold_lines(source: Source, stream: RawIOBase, replayer: LogReplayer) -> int:
