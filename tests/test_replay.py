@@ -498,6 +498,23 @@ def test_emit_1_prints_page_reports() -> None:
     assert (result.agree, result.unsummed) == (1, 1)
 
 
+PAGES = crash("KV double free: sub-pool 1 has 1 duplicate pages.", rank="TP0", error="ValueError")
+
+
+def test_what_no_rules_can_recompute_leaves_it_undecided() -> None:
+    lines = [busy(pool, 100, 60, 0, 0, 0, 40, rank=rank) for pool in ("full", "swa") for rank in ("TP0", "TP1")]
+    assert replayed(lines)[0].verdict == "balanced"
+    done, _ = replayed([*lines, *PAGES])
+    assert (done.verdict, done.exit_code, done.unsummed) == ("undecided", 3, 1)
+    told = [{"ranks": ("TP1",)}, {"pools": ("full",)}, {"rules": "0.5.14"}, {"rules": "dev"}]
+    assert [replayed([*lines, *PAGES], Options(**one))[0].verdict for one in told] == ["balanced"] * 4
+    assert replayed([*lines, *PAGES], Options(rules="0.5.15"))[0].verdict == "undecided"
+    torn = crash("pool memory leak detected! [full] total=100, avail", rank="TP0", error="ValueError")
+    assert replayed([*lines, *torn])[0].verdict == "undecided"
+    broken = busy("full", 100, 61, 0, 0, 0, 40, rank="TP1")
+    assert replayed([*lines, *PAGES, broken])[0].verdict == "broken"
+
+
 def untold(lines: list[str], level: int, **options: Any) -> list[str]:
     return [one.removeprefix("made.log: ") for one in replayed(lines, Options(emit=level, **options))[0].not_emitted]
 

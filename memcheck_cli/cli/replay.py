@@ -77,7 +77,7 @@ def command(
     from memcheck_cli.errors import UsageError
     from memcheck_cli.replaying.changes import total_of, with_term, without
     from memcheck_cli.replaying.logs import release_or_dev
-    from memcheck_cli.replaying.run import Options, replay
+    from memcheck_cli.replaying.run import EXIT_CODES, UNDECIDED, Options, replay
 
     changes = [*map(without, without_terms), *map(with_term, with_terms), *(total_of(*pair) for pair in totals)]
     if emit is not None and (as_test or form == "json" or without_terms or with_terms or against or pools):
@@ -114,6 +114,10 @@ def command(
         tell(reason)
     if emit is None:
         _answer(done, options, form, output, verbose)
+    elif done.exit_code == EXIT_CODES[UNDECIDED]:
+        from memcheck_cli.render.replay import headline
+
+        tell(f"undecided: {headline(done, options)}")
     return done.exit_code
 
 

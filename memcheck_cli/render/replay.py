@@ -17,7 +17,7 @@ from memcheck_cli.replaying.changes import WhatIf
 from memcheck_cli.replaying.judgements import LogReplay
 from memcheck_cli.replaying.parting import LogPlace
 from memcheck_cli.replaying.recordings import Difference, Place, RecordingReplay
-from memcheck_cli.replaying.run import Options, Replay
+from memcheck_cli.replaying.run import UNDECIDED, Options, Replay
 
 SHOWN = 5
 SHOWN_SOURCES = 20
@@ -29,15 +29,18 @@ Stop = tuple[Place, str] | tuple[LogPlace, str] | None
 def print_replay(replay: Replay, options: Options, output: IO[str], verbose: bool = False) -> None:
     """Print the whole answer."""
     with console_for(output) as console:
-        console.print(verdict_line(replay.verdict, _headline(replay, options)))
+        console.print(verdict_line(replay.verdict, headline(replay, options)))
         shown = replay.results if verbose else replay.results[:SHOWN_SOURCES]
         for result in shown:
             _print_result(console, result, options, verbose)
         left_out(console, len(replay.results) - len(shown), "source")
 
 
-def _headline(replay: Replay, options: Options) -> str:
+def headline(replay: Replay, options: Options) -> str:
+    """The answer in one sentence; of an undecided one, why it is."""
     records = sum(result.records for result in replay.results)
+    if replay.verdict == UNDECIDED and replay.unsummed:
+        return f"the server made {counted(replay.unsummed, 'report')} without sums, which no rules can recompute."
     if not any(result.decided for result in replay.results) and records:
         return f"none of {counted(records, 'record')} could be judged by the rules."
     if not records:
@@ -76,7 +79,7 @@ def _print_result(console: Console, result: LogReplay | RecordingReplay, options
     if isinstance(result, LogReplay):
         if result.unsummed:
             reports = counted(result.unsummed, "report")
-            indented(console, f"{reports} of the server without sums (page check, bare assertion): see analyze", 4)
+            indented(console, f"{reports} of the server without sums (page check, bare or torn report): see analyze", 4)
         _print_first_log_break(console, result)
         lines = [(f"line {one.place.line}, {_log_place(one.place)}", reason) for one, reason in result.disagree]
     else:

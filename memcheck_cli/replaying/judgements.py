@@ -34,7 +34,8 @@ class Judgement(NamedTuple):
 class LogReplay:
     """The replay of one server log. Names as in `recordings.RecordingReplay`.
 
-    unsummed: reports of the server that carry no sums (page checks, bare assertions): nothing can be recomputed.
+    unsummed: reports of the server on the ranks and pools asked for that carry no sums (page checks, where the rules
+    have one; bare or torn reports): nothing can be recomputed.
     checked: the pools by rank, whatever was asked for.
     """
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from memcheck_cli.checker.invariant import Verdict, equation, verdict
 from memcheck_cli.checker.printing import PoolCheck
 from memcheck_cli.checker.releases import Release
-from memcheck_cli.checker.server import POOL_TEXTS, Server
+from memcheck_cli.checker.server import PAGE_INVARIANTS, POOL_TEXTS, Server
 from memcheck_cli.checker.terms import TERMS
 from memcheck_cli.forensics.asked import checked_in
 from memcheck_cli.ledger import Ledger, Page, Row, Stream
+from memcheck_cli.ledger.book import TORN_REPORT
 from memcheck_cli.ledger.cuts import could_go_on
 from memcheck_cli.ledger.stream import EMPTY
 from memcheck_cli.log.batch_lines import BATCH_KINDS
@@ -30,6 +31,9 @@ MOST_LISTED = 10_000
 """Disagreements of a log that are kept; more are counted."""
 MOST_WAITING = 100_000
 """Records of the forms without total that wait for one to be told; more are unknown."""
+
+UNSUMMED = ("leak", "pool-bytes", TORN_REPORT)
+"""Kinds of notes that are reports of a leak."""
 
 BARE = Busy("B3", (PoolText("", None, {}, {}),))
 """What a bare busy line of the current form tells of its release."""
@@ -134,9 +138,16 @@ class LogReplayer:
         self.result.rules = {self.rules or self._candidates_of(run).newest(form) for run, form in self._judged_forms}
         self.result.checked = checked_in([self.ledger])
         self.result.rejected = self.ledger.rejected_count
-        self.result.unsummed = sum(len(stream.pages) for stream in self.ledger.in_order())
-        self.result.unsummed += sum(note.kind == "leak" for note in self.ledger.notes)
+        self.result.unsummed = self._unsummed()
         return self.result
+
+    def _unsummed(self) -> int:
+        """Reports of the server, on the ranks and pools asked for, that print no sum to be judged."""
+        ledger = self.ledger
+        count = sum(note.kind in UNSUMMED and self._covers(note.rank, None) for note in ledger.notes)
+        if self.rules is None or (self.rules != "dev" and Release.parse(self.rules) in PAGE_INVARIANTS):
+            count += sum(self._covers(stream.rank, page.pool) for stream in ledger.in_order() for page in stream.pages)
+        return count
 
     def _candidates_of(self, run: int) -> Candidates:
         found = self._candidates.get(run)
@@ -215,8 +226,9 @@ class LogReplayer:
                 result.pools.setdefault(pool, [0, 0])[0] += 1
         return []
 
-    def _covers(self, rank: str, pool: str) -> bool:
-        return (not self.ranks or rank in self.ranks) and (not self.pools or pool in self.pools)
+    def _covers(self, rank: str, pool: str | None) -> bool:
+        """Whether a record or report was asked for; pool: None where none is told."""
+        return (not self.ranks or rank in self.ranks) and (not self.pools or pool is None or pool in self.pools)
 
     # Our verdict
 

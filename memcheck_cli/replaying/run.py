@@ -64,11 +64,18 @@ class Replay:
 
     @property
     def verdict(self) -> str:
-        """`broken` where a record breaks under the rules (and changes) asked for, `undecided` where none was judged."""
+        """`broken` where a record breaks under the rules (and changes) asked for, `undecided` where none was judged, or
+        the server reported what cannot be recomputed."""
         broken = any(result.broken if isinstance(result, LogReplay) else result.breaks for result in self.results)
         if broken:
             return BROKEN
-        return BALANCED if any(result.decided for result in self.results) else UNDECIDED
+        decided = any(result.decided for result in self.results)
+        return BALANCED if decided and not self.unsummed else UNDECIDED
+
+    @property
+    def unsummed(self) -> int:
+        """Reports of the servers that cannot be recomputed: see `LogReplay`."""
+        return sum(result.unsummed for result in self.results if isinstance(result, LogReplay))
 
     @property
     def exit_code(self) -> int:

@@ -23,6 +23,7 @@ SAMPLES = ROOT / "samples"
 SCHEMA = json.loads((Path(memcheck_cli.__file__).parent / "schemas" / "replay.json").read_text("utf-8"))
 LOST, HEALTHY = str(SAMPLES / "swa-lost-page.log"), str(SAMPLES / "healthy.log")
 RECORDED = str(SAMPLES / "recorded-swa64.record.jsonl")
+PAGES = str(ROOT / "tests" / "cases" / "page-reports-of-both-kinds.log")
 
 
 def run(*arguments: str, stdin: bytes | None = None) -> Result:
@@ -48,11 +49,19 @@ def answer(*arguments: str, stdin: bytes | None = None) -> dict[str, Any]:
         ((RECORDED,), 0),
         ((RECORDED, "--rules", "0.5.8"), 3),
         ((str(SAMPLES / "quiet.log"),), 3),
+        ((PAGES,), 3),
+        ((PAGES, "--rules", "0.5.14"), 0),
         ((HEALTHY, "--without", "protected"), 1),
     ],
 )
 def test_exit_codes(arguments: tuple[str, ...], code: int) -> None:
     assert run(*arguments).return_value == code
+
+
+def test_why_it_is_undecided_is_said() -> None:
+    why = "the server made 2 reports without sums, which no rules can recompute."
+    assert said(PAGES).startswith(f"UNDECIDED {why}")
+    assert run(PAGES, "--emit", "2").stderr.endswith(f"memcheck: undecided: {why}\n")
 
 
 def test_nothing_readable_is_4(tmp_path: Path) -> None:
