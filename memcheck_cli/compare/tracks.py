@@ -83,8 +83,8 @@ class Column:
                 self._values = array("q", self._values)
             self._values.extend(array(self._values.typecode, whole))
 
-    def append(self, values: Array) -> None:
-        """More numbers, all printed: int64 of shape (n,)."""
+    def take(self, values: Array) -> None:
+        """More numbers at once, all printed: int64 of shape (n,)."""
         import numpy as np
 
         if self._values.typecode == "i" and not (values.min() >= ABSENT and values.max() < -ABSENT):
@@ -162,8 +162,8 @@ class Track:
         for name in taken.extra:
             if name not in self.extra and len(self.extra) < self._most_extra:
                 self.extra[name] = Column(len(self.iteration))
-        self.iteration.append(taken.iteration)
-        self.line.append(taken.line)
+        self.iteration.take(taken.iteration)
+        self.line.take(taken.line)
         self._extend_seconds(taken.time)
         printed = {"total": taken.total, **taken.terms, **taken.extra}
         for name, column in (("total", self.total), *self.terms.items(), *self.extra.items()):
@@ -171,7 +171,7 @@ class Track:
             if values is None:
                 column.lack(n)
             else:
-                column.append(values)
+                column.take(values)
 
     def _extend_seconds(self, times: Array) -> None:
         import numpy as np
@@ -184,7 +184,7 @@ class Track:
         seconds = np.where(times < UNDATED // 2, (times - UNDATED) // 1000, times // 1000 + since)
         if self.start is None and known.any():
             self.start = int(seconds[known.argmax()])
-        self.second.append(np.where(known, seconds - (self.start or 0), ABSENT))
+        self.second.take(np.where(known, seconds - (self.start or 0), ABSENT))
 
     def settle(self) -> None:
         """Put the latest records into the columns; to be called before these are read."""

@@ -13,11 +13,12 @@ from memcheck_cli.ledger import bounds
 from memcheck_cli.ledger.captured import Captured
 from memcheck_cli.ledger.cuts import may_be
 from memcheck_cli.ledger.idle_reports import IdleReport, go_on, stands_beside
+from memcheck_cli.ledger.peered import Peered, all_fit, compare
 from memcheck_cli.ledger.peers import Group, Member, Peers
 from memcheck_cli.ledger.rows import NO_MARKS, Row, Segment, Series, accounted, row_of, terms_of
-from memcheck_cli.ledger.starts import Starts
+from memcheck_cli.ledger.starts import STARTING, STARTS, Starts
 from memcheck_cli.ledger.stream import EMPTY, Asserted, Page, Stream, Watcher
-from memcheck_cli.ledger.stretch import EDGE, Pairs, StreamStretch, Stretch
+from memcheck_cli.ledger.stretch import Pairs, Stretch
 from memcheck_cli.ledger.tracebacks import Tracebacks
 from memcheck_cli.log.batch_lines import BATCH_KINDS
 from memcheck_cli.log.context import STRUCTURAL_MARKERS
@@ -71,9 +72,6 @@ ALWAYS_HEEDED = frozenset({"server-args", "command", "banner", "exception", "flu
 
 UNHEEDED_FORM = "exception-ray"
 """The one form of these kinds that a reader may leave out: it would be dear to look for."""
-
-STARTING = frozenset({"server-args", "command", "quoted-flags", "banner", "pool-sizes"})
-"""Kinds of context lines that tell something of how a server was started."""
 
 TORN_REPORT = "torn"
 """Kind of the note on a report that is cut or torn."""
@@ -260,55 +258,28 @@ class Ledger:
         return [(group.first, group.unsettled()) for group in groups.values() if group.first is not None]
 
     def fits(self, stretch: Stretch, pairs: Pairs) -> bool:
-        """Whether a stretch with only the ends of its records left for comparing may be taken: the rest was compared
-        with the same peers, and they stand as far apart as it takes for all of them to be equal."""
-        groups: dict[int, tuple[Group, dict[Member, tuple[StreamStretch, int]]]] = {}
+        """Whether a stretch with only the ends of its records left for comparing may be taken: see `all_fit`."""
+        return all_fit(self._peered(stretch), pairs)
+
+    def _peered(self, stretch: Stretch) -> list[Peered]:
+        """The parts of a stretch whose streams have peers."""
+        found = []
         for part in stretch:
             stream = self.stream_of(part.process, part.rank)
-            if stream.peers is not None and not stream.peers.idle:
-                members = groups.setdefault(id(stream.peers), (stream.peers, {}))[1]
-                members[part.process, part.rank] = (part, stream.base_of(part))
-        return all(group.fits(members, pairs) for group, members in groups.values())
+            if stream.peers is not None:
+                found.append(Peered(stream.peers, stream.member, part, stream.base_of(part)))
+        return found
 
     def take(self, stretch: Stretch, lines: int = 0) -> None:
         """A stretch of busy records of streams that it `takes`. lines: those before the stretch's first line."""
         openings = []
-        peered: list[tuple[Stream, StreamStretch, int]] = []
+        peered = self._peered(stretch)
         for part in stretch:
             stream = self.stream_of(part.process, part.rank)
-            if stream.peers is not None:
-                peered.append((stream, part, stream.base_of(part)))
             openings += [Opening(stream, "busy", *entry) for entry in stream.take(part, lines)]
             self.records += sum(pool.records for pool in part.pools)
         self.openings += sorted(openings, key=lambda opening: opening.row.offset)
-        self._compare(peered, lines)
-
-    @staticmethod
-    def _compare(peered: list[tuple[Stream, StreamStretch, int]], lines: int) -> None:
-        """Compare records of a stretch with those of peers: all of them, or those at its ends one end after the other.
-
-        peered: streams with what they took and the iteration that 0 stands for in it.
-        """
-        for end in (slice(EDGE), slice(EDGE, None)):
-            groups = []
-            for stream, part, base in peered:
-                group = stream.peers
-                for pool in part.pools:
-                    if pool.peers is None or group is None:
-                        continue
-                    iteration, digest, offset, line = pool.peers
-                    records = pool.records if end.stop else 0
-                    if len(iteration) < pool.records:
-                        iteration, digest, offset, line = (column[end] for column in pool.peers)
-                    elif end.stop is None:
-                        continue
-                    if len(iteration):
-                        columns = (iteration + base, digest, offset, line + lines)
-                        group.extend((stream.process, stream.rank), pool.pool, columns, records)
-                        if group not in groups:
-                            groups.append(group)
-            for group in groups:
-                group.compare()
+        compare(peered, lines)
 
     def finish(self) -> None:
         """No more lines."""
@@ -413,40 +384,11 @@ class Ledger:
 
     def _context(self, line: Line, message: Context) -> None:
         kind = message.kind
-        if kind in ("server-args", "command"):
+        if kind in STARTS:
             self._close_reports(line.process)
             self._start(line.process, line.number)
-            start = self.run_of(line.process).start_of(line.process)
-            if kind == "server-args":
-                start.args.update(message.values)
-                start.args_line = start.args_line or line.number
-                start.time = start.time or line.time
-                if "page_size" in start.args:
-                    self.starts.paged = True
-            else:
-                start.quoted.update(message.values)
-        elif kind == "quoted-flags":
-            start = self.run_of(line.process).start_of(line.process)
-            for name, value in message.values.items():
-                start.quoted.setdefault(name, value)
-        elif kind == "banner":
-            start = self.run_of(line.process).start_of(line.process)
-            self.starts.hold(line.process)
-            start.banner.update(message.values)
-            start.banner_line = line.number
-        elif kind == "pool-sizes":
-            total = message.values.get("max_total_num_tokens")
-            if total is not None:  # sized again after the graphs were captured
-                start = self.run_of(line.process).start_of(line.process)
-                start.banner["max_total_num_tokens"] = total
-                start.banner_line = line.number
-            if "swa_tokens" in message.values and "layer_tokens=" in line.text:
-                start = self.run_of(line.process).start_of(line.process)
-                again = message.form == "post-capture-layers"  # beats what was said before the graphs were captured
-                for name, pool in (("full_tokens", "full"), ("swa_tokens", "swa")):
-                    if name in message.values and (again or pool not in start.pool_sizes):
-                        start.pool_sizes[pool] = message.values[name]
-                        start.pool_sizes_line = line.number
+        if kind in STARTING:
+            self.starts.learn(line, message)
         elif kind in BATCH_KINDS:
             self.starts.hold(line.process)
             for key in list(self._young):
@@ -458,8 +400,6 @@ class Ledger:
             self._dumps.add(line.process)
         elif kind == "exception" and line.text.startswith("Scheduler hit"):
             self._tracebacks.begin(line)
-        if kind in STARTING:
-            self.run_of(line.process).changed()
         if line.rank != "-" and kind in ALWAYS_HEEDED and len(self.ranks) < bounds.STREAMS:
             self.ranks.setdefault((self.run_number(line.process), line.process, line.rank), line.number)
 

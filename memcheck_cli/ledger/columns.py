@@ -33,7 +33,7 @@ _KNOWN_MARKS = frozenset({"session_unprinted"})
 class Columns:
     """Busy records, copied from the kernel's batches until there are enough to be summed up.
 
-    span: bytes from the first record held up to the last, at most.
+    span: bytes behind the first record held from which on no further batch is added.
     Columns of length n: offset, end and line (of the source), reading, stream, pool, time as in `kernel.Batch`; values
     of shape (6 + MOST_FIELDS, n), in the order of FIELDS, then all of the reading's further terms.
     """

@@ -8,6 +8,13 @@ from __future__ import annotations
 
 from memcheck_cli.ledger import bounds
 from memcheck_cli.ledger.runs import Run
+from memcheck_cli.log.records import Context, Line
+
+STARTS = frozenset({"server-args", "command"})
+"""Kinds of context lines that are the start of a server."""
+
+STARTING = STARTS | {"quoted-flags", "banner", "pool-sizes"}
+"""Kinds of context lines that tell something of how a server was started."""
 
 STARTING_LINES = 1000
 """Lines after the start of a server that are read one by one, until it is ready or serves."""
@@ -110,3 +117,43 @@ class Starts:
         if process is not None:
             for held in self._holding.pop(process, ()):
                 self._holders[held] -= 1
+
+    def learn(self, line: Line, message: Context) -> None:
+        """A line of one of the kinds in `STARTING`, behind the start that it is."""
+        kind, values = message.kind, message.values
+        run = self.run_of(line.process)
+        run.changed()
+        if kind == "pool-sizes":
+            _learn_sizes(run, line, message)
+            return
+        start = run.start_of(line.process)
+        if kind == "server-args":
+            start.args.update(values)
+            start.args_line = start.args_line or line.number
+            start.time = start.time or line.time
+            self.paged = self.paged or "page_size" in start.args
+        elif kind == "command":
+            start.quoted.update(values)
+        elif kind == "quoted-flags":
+            for name, value in values.items():
+                start.quoted.setdefault(name, value)
+        elif kind == "banner":
+            self.hold(line.process)
+            start.banner.update(values)
+            start.banner_line = line.number
+
+
+def _learn_sizes(run: Run, line: Line, message: Context) -> None:
+    """Sizes of pools, which a server may print anew after it captured the graphs: those beat what was said before."""
+    total = message.values.get("max_total_num_tokens")
+    if total is not None:
+        start = run.start_of(line.process)
+        start.banner["max_total_num_tokens"] = total
+        start.banner_line = line.number
+    if "swa_tokens" in message.values and "layer_tokens=" in line.text:
+        start = run.start_of(line.process)
+        again = message.form == "post-capture-layers"
+        for name, pool in (("full_tokens", "full"), ("swa_tokens", "swa")):
+            if name in message.values and (again or pool not in start.pool_sizes):
+                start.pool_sizes[pool] = message.values[name]
+                start.pool_sizes_line = line.number
