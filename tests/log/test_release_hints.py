@@ -258,3 +258,22 @@ def test_ranges_in_words() -> None:
     assert spoken("0.5.9", "0.5.10") == "0.5.9 to 0.5.10"
     assert spoken("0.5.9", None) == "0.5.9 or later"
     assert spoken(None, "0.5.9") == "0.5.9 or earlier"
+
+
+def test_what_a_kind_of_line_tells_is_known_at_some_time():
+    hints = ReleaseHints()
+    text = "Decode batch. #running-req: 1, #token: 4, token usage: 0.00, #queue-req: 0"
+    message = read_context(text, True)
+    assert message is not None and message.kind == "decode"
+    lines = 0
+    while not hints.knows_enough("decode"):
+        hints.add(message, text)
+        lines += 1
+        assert lines < 1000
+    assert not hints.knows_enough("prefill")
+    best = str(hints.best())
+    other = "Decode batch [7], #running-req: 1, #full token: 4, full token usage: 0.00, #queue-req: 0"
+    newer = read_context(other, True)
+    assert newer is not None
+    hints.add(newer, other)
+    assert str(hints.best()) == best
