@@ -174,7 +174,7 @@ class _ChunkScanner(Scanner):
         recorder.quoted = recorder.quoted or "quote" in reader.unwrapper.layers
 
 
-class _Steady:
+class _Believed:
     """What a chunk is read in the belief of."""
 
     settled = True
@@ -186,7 +186,7 @@ class _Recorder(Sink):
     was read, in this chunk or one before."""
 
     def __init__(self) -> None:
-        super().__init__(_Steady())
+        super().__init__(_Believed())
         self.items: list[Lines | Rows] = []
         self.size = 0
         self.quoted = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -118,14 +119,15 @@ def replay(
 
 
 def _replay_source(source: Source, options: Options, write: Callable[[bytes], object]) -> _Done:
-    try:
-        stream = Ahead(source.open())
-        recording = stream.is_recording()
-    except (UnreadableError, OSError) as error:
-        return _Done(LogReplay(source.name, error=reason(error)))
-    if recording:
-        return _replay_recording(source.name, stream, options)
-    return _replay_log(source, stream, options, write)
+    with ExitStack() as stack:
+        try:
+            stream = Ahead(stack.enter_context(closing(source.open())))
+            recording = stream.is_recording()
+        except (UnreadableError, OSError) as error:
+            return _Done(LogReplay(source.name, error=reason(error)))
+        if recording:
+            return _replay_recording(source.name, stream, options)
+        return _replay_log(source, stream, options, write)
 
 
 def _replay_recording(name: str, stream: Ahead, options: Options) -> _Done:

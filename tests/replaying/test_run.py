@@ -23,7 +23,8 @@ from memcheck_cli.replaying.recordings import RecordingReplay, Replayer
 from memcheck_cli.replaying.run import Options, Replay, replay
 from memcheck_cli.sources import Source
 
-SAMPLES = Path(__file__).parent.parent / "samples"
+TESTS = Path(__file__).parents[1]
+SAMPLES = TESTS.parent / "samples"
 PREFILL = "Prefill batch, #new-seq: 1, #new-token: 8, #cached-token: 0, token usage: 0.00"
 DEFAULTS = Options()
 
@@ -427,7 +428,7 @@ def test_emit_1_of_sums_with_an_unprinted_term() -> None:
 
 
 def case(name: str, *changes: Change) -> LogReplay:
-    data = (Path(__file__).parent / "cases" / f"{name}.log").read_bytes()
+    data = (TESTS / "cases" / f"{name}.log").read_bytes()
     return log(data, Options(changes=changes))
 
 
@@ -451,7 +452,7 @@ def test_what_if_of_an_assertion_alone_goes_by_its_sum() -> None:
 
 
 def test_a_total_from_the_pool_sizes_at_start_up() -> None:
-    data = (Path(__file__).parent / "cases" / "b2-swa-total-from-the-pool-sizes.log").read_bytes()
+    data = (TESTS / "cases" / "b2-swa-total-from-the-pool-sizes.log").read_bytes()
     result = log(data)
     assert (result.records, result.agree, result.unknown, result.breaks) == (4, 4, 0, 1)
     assert not [one for one in replayed(data, Options(emit=1))[0].not_emitted if "--total full" in one]
@@ -465,7 +466,7 @@ def test_a_total_from_the_pool_sizes_at_start_up() -> None:
     ],
 )
 def test_emit_1_of_sessions_that_only_the_assertion_counts(name: str, accounted: int) -> None:
-    out = emitted((Path(__file__).parent / "cases" / f"{name}.log").read_bytes(), 1).decode()
+    out = emitted((TESTS / "cases" / f"{name}.log").read_bytes(), 1).decode()
     assert out.count("AssertionError") == out.count(f"total_tokens={accounted} vs") == 1
 
 
