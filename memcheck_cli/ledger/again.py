@@ -20,7 +20,6 @@ from memcheck_cli.log.lines import BUSY_LINE, TAGS
 from memcheck_cli.log.prefixes import rank_of
 from memcheck_cli.log.reader import LineReader
 from memcheck_cli.log.records import Busy
-from memcheck_cli.log.wrappers.plain import careful
 from memcheck_cli.patterns import pattern
 
 if TYPE_CHECKING:
@@ -153,11 +152,10 @@ class Again:
     def _read(self, text: bytes, reader: LineReader) -> None:
         """Put whole lines into the window."""
         window, unwrapper = self.window, reader.unwrapper
-        certain = not careful(text, 0, len(text))
         at = 0
         while True:
             if unwrapper.passes_bare_lines:
-                at = self._bare(text, at, reader, certain)
+                at = self._bare(text, at, reader)
             end = text.find(b"\n", at) + 1
             if not end:
                 return
@@ -166,10 +164,9 @@ class Again:
                 window.add(line, message)
             at = end
 
-    def _bare(self, text: bytes, at: int, reader: LineReader, certain: bool) -> int:
+    def _bare(self, text: bytes, at: int, reader: LineReader) -> int:
         """Put the bare lines in that stand from `at` on; answers how far they go. Most lines are records of other
-        streams, batches that nobody will ask for, or nothing at all. certain: none of them
-        holds anything to be `careful` of."""
+        streams, batches that nobody will ask for, or nothing at all."""
         unwrapper = reader.unwrapper
         busy = BUSY_LINE.match
         takes_busy = not unwrapper.least_quoted
@@ -188,8 +185,6 @@ class Again:
                     break
             elif event is not None:
                 end = event.end()
-                if not certain and careful(text, at, end):
-                    break
             else:
                 nothing = _ANSWERED.match(text, at)
                 end = nothing.end() if nothing is not None else text.find(b"\n", at) + 1

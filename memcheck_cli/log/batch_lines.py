@@ -86,10 +86,11 @@ SURE_BATCH = pattern(
     rb"(?:[01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60)(?:[.,][0-9]{1,9})?)"
     rb"((?: [A-Z][A-Z_]{0,30}[0-9]{1,9})*+)\] "
     rb"((?:(P)refill|Decode) batch(?: \[[0-9]{1,18}\])?[.,] #(?:new-seq|running-req): [0-9]{1,18}, "
-    rb"[\x20-\x7e]{20,2000}[0-9A-LN-Za-z])\n"  # an M may be the end of a line end that is printed as ^M
+    rb"[\x20\x22-\x3c\x3e-\x5a\x5c-\x7e]{20,2000}[0-9A-LN-Za-z])\n"  # an M may be the end of a line end printed as ^M
 )
-"""A bare physical line, with its line end, that certainly is a batch line with values, if it holds nothing to be
-`careful` of. Groups: time, rank tokens with a blank before each, the message, and a P where it is one of prefill."""
+"""A bare physical line, with its line end, that certainly is a batch line with values, and nothing behind them: without
+`[`, `=` and `!` nobody else's line is torn into it, the checker's least of all. Groups: time, rank tokens with a blank
+before each, the message, and a P where it is one of prefill."""
 
 
 _SURE = pattern(r"(?:Prefill|Decode) batch(?: \[[0-9]{1,18}\])?[.,] #(?:new-seq|running-req): [0-9]{1,18}, ", re.ASCII)

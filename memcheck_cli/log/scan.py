@@ -16,7 +16,6 @@ from memcheck_cli.log.lines import BUSY_LINE
 from memcheck_cli.log.markers import Markers, Span
 from memcheck_cli.log.reader import LineReader
 from memcheck_cli.log.records import Busy, Line, Message
-from memcheck_cli.log.wrappers.plain import careful
 
 if TYPE_CHECKING:
     import re
@@ -308,7 +307,7 @@ class Scanner:
         if not reader.unwrapper.passes_bare_lines or (b < self._stop and 0x30 <= data[b] <= 0x39):
             return False
         found = SURE_BATCH.match(data, a, b)
-        if found is None or found.end() != b or careful(data, a, b):
+        if found is None or found.end() != b:
             return False
         reader.lines += 1
         self._sink.batch(found, reader.lines, base + a)

@@ -133,3 +133,17 @@ def test_what_is_kept_is_bounded_in_the_same_way(seed: int, kernel_from: int, ke
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_cases(path: Path):
     assert_told_the_same(path.read_bytes(), 4096, 20)
+
+
+def test_a_record_torn_into_a_batch_line_is_rejected_whoever_observes():
+    check = prefix("TP0", "08:15:01") + (
+        "[Mem Check (BUSY)] [full] total=100, available=90, evictable=0, protected=0, session_held=0, uncached=10"
+    )
+    batch = prefix("TP0", "08:15:02") + (
+        "Decode batch, #running-req: 1, #token: 10, token usage: 0.10, gen throughput (token/s): 5.00, #queue-req: 0"
+    )
+    text = "\n".join([*[check, batch] * 40, batch + check, *[check, batch] * 40, ""]).encode()
+    for how in ({"exact": True}, {"kernel_from": 10_000}, {"kernel_from": 20}):
+        reading = read_source(source_of(text), Trends("log"), head=0, **how)  # type: ignore[arg-type]
+        assert (reading.records, reading.rejected) == (80, 1)
+    assert_told_the_same(text, 1 << 20, 10_000)

@@ -8,8 +8,6 @@ _CAREFUL_ENDS = frozenset("\r \t\xa0])M`")
 _REPORT, _START = "etected!", "server_args="
 """A report and a start of a server hold these wherever they stand, and may go on on the next line."""
 
-_REPORT_BYTES, _START_BYTES = _REPORT.encode(), _START.encode()
-
 _OTHER_REPORTS = ("KV ", "Sch")
 """First characters of page reports and of a crash, which have ends that may have been wrapped."""
 
@@ -41,8 +39,3 @@ def plain(text: str, width: int) -> int:
     ):
         return 0
     return 1
-
-
-def careful(data: bytes | bytearray, start: int, stop: int) -> bool:
-    """Whether data[start:stop] holds what `plain` passes on no line."""
-    return data.find(_REPORT_BYTES, start, stop) >= 0 or data.find(_START_BYTES, start, stop) >= 0
