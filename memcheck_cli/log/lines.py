@@ -134,15 +134,19 @@ def read_message(text: str, prefixed: bool) -> Message | None:
 
 def _read_prefixed(text: str) -> Message | None:
     if text.startswith("Scheduler"):
-        crashed = _CRASHED.match(text)
-        if crashed is not None:
-            return read_report(text, crashed.end(), "crashed", False, crashed[1].strip())
-        return None
+        return _read_crashed(text)
     # A bare error is the end of a traceback, which has no prefix.
     return None if text in _BARE else read_report(text, 0, "", False)
 
 
+def _read_crashed(text: str) -> Message | None:
+    crashed = _CRASHED.match(text)
+    return None if crashed is None else read_report(text, crashed.end(), "crashed", False, crashed[1].strip())
+
+
 def _read_unprefixed(text: str, copied: bool) -> Message | None:
+    if text.startswith("Scheduler") and not copied:
+        return _read_crashed(text)
     error = _ERROR.match(text)
     if error is not None:
         return read_report(text, error.end() if error[1] else 0, error[1] or "", copied)

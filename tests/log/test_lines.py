@@ -277,13 +277,14 @@ def test_a_test_runners_copy(head: str) -> None:
     assert message.copied == head.startswith("E")
 
 
-def test_a_crash_line_of_ray_names_the_rank() -> None:
-    message = read_message(f"Scheduler PP0 TP1 crashed: pool memory leak detected! {FULL}", True)
+@pytest.mark.parametrize("prefixed", [True, False])
+def test_a_crash_line_of_ray_names_the_rank(prefixed: bool) -> None:
+    message = read_message(f"Scheduler PP0 TP1 crashed: pool memory leak detected! {FULL}", prefixed)
     assert isinstance(message, Idle)
     assert (message.raised, message.crashed) == (True, "PP0 TP1")
-    message = read_message(f"Scheduler PP0 TP1 crashed: Full Pool Mem Leak Detected! {FULL}", True)
+    message = read_message(f"Scheduler PP0 TP1 crashed: Full Pool Mem Leak Detected! {FULL}", prefixed)
     assert isinstance(message, BusyAssertion) and message.crashed == "PP0 TP1"
-    assert read_message("Scheduler PP0 TP1 crashed: CUDA error", True) is None
+    assert read_message("Scheduler PP0 TP1 crashed: CUDA error", prefixed) is None
 
 
 def test_a_label_broken_from_its_numbers() -> None:
