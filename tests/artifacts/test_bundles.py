@@ -395,6 +395,21 @@ def test_a_timeout_is_a_failure(tmp_path: Path) -> None:
     assert (test.verdict, test.ended, test.job_ended) == ("balanced", "failed", "failed")
 
 
+def test_the_test_runners_word_of_failure_counts_where_the_suite_says_nothing(tmp_path: Path) -> None:
+    failing = [
+        *begin(FILE, 0, 1),
+        COMMAND,
+        method("TestA", "test_a"),
+        *HEALTHY,
+        "FAIL: test_a (__main__.TestA.test_a)",
+        "FAILED (failures=1)",
+        *end(FILE, 0, 1),
+    ]
+    other = "test/registered/test_other.py"
+    lines = [*failing, *file_run(other, HEALTHY, index=1, last=1)]
+    assert [test.ended for test in bundle_of(one_job(tmp_path, lines)).tests] == ["failed", "passed"]
+
+
 def test_a_log_that_breaks_off_does_not_tell_the_end(tmp_path: Path) -> None:
     lines = [*begin(FILE), COMMAND, method("TestA", "test_a"), *HEALTHY]
     (test,) = bundle_of(one_job(tmp_path, lines)).tests
