@@ -137,7 +137,8 @@ class Peeling:
             if text.endswith("```"):
                 text = text.rstrip("`")
             copied = copied or around.quoted > self.least_quoted
-            self.least_quoted = min(self.least_quoted, around.quoted)
+            if text[:1] != ">":  # else its quote marks are not known to be some yet
+                self.least_quoted = min(self.least_quoted, around.quoted)
         copies = 1
         if "[repeated " in text:
             text, copies = split_tail(text)
