@@ -133,12 +133,26 @@ def analyze_readings(
 
 
 def _unread_rest(readings: Sequence[SourceReading]) -> str:
-    """What a verdict other than broken must not pass over: a source of which only the beginning was read."""
+    """What a verdict other than broken must not pass over: records that were not read, and a source of which only the
+    beginning was read."""
+    strange = _strange(readings)
+    records = any(reading.records for reading in readings)
+    rest = f"; {strange}" if strange and records else ""
     parts = [reading for reading in readings if reading.error is not None and reading.lines]
     if not parts:
-        return ""
+        return rest
     others = f" (and {len(parts) - 1} more)" if len(parts) > 1 else ""
-    return f"; {parts[0].name} was not read to its end: {parts[0].error}{others}"
+    return f"{rest}; {parts[0].name} was not read to its end: {parts[0].error}{others}"
+
+
+def _strange(readings: Sequence[SourceReading]) -> str:
+    """Which records stand behind heads that are not known, or nothing."""
+    first = next((reading for reading in readings if reading.strange), None)
+    if first is None:
+        return ""
+    lines = counted(sum(reading.strange for reading in readings), "line holds", "lines hold")
+    where = f"line {first.strange_line}" + (f" of {first.name}" if len(readings) > 1 else "")
+    return f"{lines} a record of the checker behind a head that is not known, {where} first"
 
 
 def _missing(scope: Scope, readings: Sequence[SourceReading]) -> list[Missing]:
@@ -179,6 +193,8 @@ def _undecided_source(parts: Sequence[tuple[SourceReading, Judged, int]], scope:
 
 def _scheduled(reading: SourceReading) -> bool:
     """A scheduler left a banner, a batch line or a check in this source."""
+    if reading.strange:
+        return True
     runs = reading.ledger.runs.values() if reading.ledger is not None else ()
     return any(start.holds for run in runs for start in run.starts.values())
 
@@ -253,6 +269,9 @@ def _verdict(
         crash = next((item.reason for item in judged.findings if item.kind == CHECKER_CRASH), None)
         if crash is not None:
             return UNDECIDED, f"no check was printed: {crash}"
+        strange = _strange(readings)
+        if strange:
+            return UNDECIDED, strange
         if judged.unchecked:
             return UNDECIDED, f"no line of the pool checker was found: {judged.unchecked[0].reason}"
         return UNDECIDED, "no line of the pool checker was found: silence is not health"

@@ -66,7 +66,8 @@ class SourceReading:
     reading stopped early or did not start, or None; ledger: None where nothing was read; around: for each series that
     stopped balancing, what stands before its first unbalanced records and before its last one; hints: by run, which
     releases its lines fit; flushes: the first of the cache flushes, in order; parts: of a rotated set, its members
-    with the lines before each, else empty.
+    with the lines before each, else empty. strange: lines that hold the text of a busy record behind a head that is not
+    known, and were not read; strange_line: the first of them.
     """
 
     name: str
@@ -79,6 +80,8 @@ class SourceReading:
     hints: dict[int, ReleaseHints] = field(default_factory=dict)
     flushes: list[Flush] = field(default_factory=list)
     parts: list[tuple[str, int]] = field(default_factory=list)
+    strange: int = 0
+    strange_line: int | None = None
 
     def place(self, line: int) -> tuple[str | None, int]:
         """Where a line stands: the member of a rotated set (None for any other source) and the line in it."""
@@ -166,6 +169,9 @@ def _fold(reading: SourceReading, ledger: Ledger, line: Line, message: Message |
             reading.flushes.append(Flush(run, line.process, line.rank, line.number))
     else:
         ledger.fold(line, None)
+        if "[Mem Check (BUSY" in line.text and "vailable" in line.text:
+            reading.strange += 1
+            reading.strange_line = reading.strange_line or line.number
 
 
 def _hint(reading: SourceReading, run: int, message: Message, text: str) -> None:

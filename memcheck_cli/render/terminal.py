@@ -228,7 +228,12 @@ def _print_checked(console: Console, analysis: Analysis) -> None:
         )
         return
     console.print(counted(lines, "line was read.", "lines were read."))
-    if analysis.verdict != BALANCED and not analysis.checked_elsewhere and analysis.exit_code != 4:
+    if any(reading.strange for reading in analysis.sources):
+        console.print(
+            "To have them read: give the lines as the server prints them, or without what the logging put before them "
+            "(which loses times and ranks): grep -o '\\[Mem Check ([^\"]*' LOG | memcheck analyze -"
+        )
+    elif analysis.verdict != BALANCED and not analysis.checked_elsewhere and analysis.exit_code != 4:
         # Without any check, what is unchecked are the reasons why none can have run or been printed.
         first = "change what stands under `Not checked`, then " if analysis.unchecked else ""
         console.print(

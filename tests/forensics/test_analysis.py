@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 from explained import args, prefill
 from made_logs import busy, ledger_of, prefix
+from skimming import source_of
 
 from memcheck_cli.forensics.analysis import Analysis, Scope, analyze_readings
 from memcheck_cli.forensics.breaks import Settings
-from memcheck_cli.ledger.reading import SourceReading
+from memcheck_cli.ledger.reading import SourceReading, read_source
+from memcheck_cli.render.terminal import print_analysis
 
 GOOD = [busy("full", 1000, 900, 0, 0, 0, 100)]
 BAD = [busy("full", 1000, 900, 0, 0, 0, 90)]
@@ -78,3 +82,39 @@ def test_a_source_that_was_not_read_to_its_end_is_no_health_of_the_rest() -> Non
     assert answer.reason.endswith("balances; server.log.gz was not read to its end: truncated gzip data")
     assert "read to its end" in cut(SILENT).reason
     assert "read to its end" not in cut(BAD).reason
+
+
+HEADS = ["[2026-03-01 10:00:00] INFO scheduler.py:268: ", 'ts=2026-03-01 level=info msg="']
+
+
+def read(*logs: list[str]) -> Analysis:
+    readings = []
+    for number, lines in enumerate(logs):
+        fast, exact = (
+            read_source(source_of(("\n".join(lines) + "\n").encode()), exact=exact, head=0) for exact in (False, True)
+        )
+        fast.name = exact.name = f"{number}.log"
+        assert (fast.strange, fast.strange_line) == (exact.strange, exact.strange_line)
+        readings.append(fast)
+    return analyze_readings(readings, Settings(), Scope())
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_records_behind_an_unknown_head_are_told(head: str) -> None:
+    strange = ["something else", *(head + line.partition("] ")[2] for line in GOOD * 3)]
+    told = "3 lines hold a record of the checker behind a head that is not known, line 2"
+    answer = read(strange)
+    assert (answer.verdict, answer.reason) == ("undecided", f"{told} first")
+    output = io.StringIO()
+    print_analysis(answer, output, False)
+    assert "To have them read" in output.getvalue()
+    assert "To have the server check" not in output.getvalue()
+    beside = read(GOOD, strange)
+    assert (beside.verdict, beside.reason) == ("undecided", f"1.log: {told} first")
+    within = read(GOOD + strange)
+    assert (within.verdict, within.reason.partition("; ")[2]) == ("balanced", f"{told[:-1]}3 first")
+
+
+def test_a_word_about_the_checker_is_no_record() -> None:
+    answer = read(["is [Mem Check (BUSY)] printed by the scheduler?"])
+    assert answer.reason == "no line of the pool checker was found: silence is not health"
