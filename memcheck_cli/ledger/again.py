@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 KEPT = 8 << 20
 """Bytes of a stream that cannot be read twice that are kept behind the place reached."""
 
+ROOM = 32 << 10
+"""Bytes by which a block that is kept may grow when its buffer is used again."""
+
 LONGEST_RECORD = 1 << 16
 
 MOST_RANKS = 4096
@@ -55,9 +58,10 @@ class Passed:
         while blocks and blocks[0][0] + blocks[0][2] < offset - KEPT:
             self._spare = [blocks.popleft()[1]]
         if not self._spare or len(self._spare[-1]) < size:
-            self._spare = [bytearray(size)]
+            # A little more, since blocks of whole lines differ in size and fresh memory is dear.
+            self._spare = [bytearray(size + ROOM)]
         buffer = self._spare.pop()
-        buffer[:size] = block
+        memoryview(buffer)[:size] = block
         blocks.append((offset, buffer, size))
 
     def fetch(self, start: int, stop: int) -> tuple[bytes, int]:
