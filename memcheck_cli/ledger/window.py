@@ -144,6 +144,7 @@ class Window:
         self._checks: dict[tuple[str | None, str], deque[tuple[int, Seen]]] = {}
         self._order: deque[tuple[int, tuple[str | None, str]]] = deque()
         self._bare: deque[BareRecord] = deque()
+        self._bare_by_rank: dict[bytes, deque[BareRecord]] = {}  # the same, by the rank's tokens as printed
         self._openings: dict[SeriesKey, int] = {}
         self._events_kept = 0
         self._last_kept: list[Event] | None = None
@@ -173,6 +174,13 @@ class Window:
         if events:
             self._events.extend(events)
             self._all_events = None
+        by_rank = self._bare_by_rank
+        for record in records:
+            tokens = record[2][2]
+            own = by_rank.get(tokens)
+            if own is None:
+                own = by_rank[tokens] = deque()
+            own.append(record)
         self._bare.extend(records)
         self._forget(max(records[-1][0] if records else 0, events[-1].offset if events else 0) - WINDOW)
 
@@ -188,7 +196,11 @@ class Window:
             if not checks:
                 del self._checks[key]
         while self._bare and self._bare[0][0] < edge:
-            self._bare.popleft()
+            tokens = self._bare.popleft()[2][2]
+            own = self._bare_by_rank[tokens]
+            own.popleft()
+            if not own:
+                del self._bare_by_rank[tokens]
 
     def clear(self) -> None:
         """Forget the lines, not what was kept of them."""
@@ -197,6 +209,7 @@ class Window:
         self._checks.clear()
         self._order.clear()
         self._bare.clear()
+        self._bare_by_rank.clear()
 
     def wants(self, opening: Opening) -> bool:
         """Whether what stands before this record is to be kept: of a series that flaps ever more rarely."""
@@ -240,10 +253,10 @@ class Window:
         """The newest bare records of a rank before a row, from an offset on."""
         tokens = b"" if rank == "-" else b" " + rank.encode("utf-8", "replace")
         found: list[Seen] = []
-        for offset, line, printed in reversed(self._bare):
+        for offset, line, printed in reversed(self._bare_by_rank.get(tokens, ())):
             if offset < edge or len(found) == CHECKS:
                 break
-            if printed[2] == tokens and line < row.line and offset <= row.offset:
+            if line < row.line and offset <= row.offset:
                 found.append(_seen(line, printed))
         return found
 

@@ -101,3 +101,32 @@ def test_a_break_far_behind_its_stretch():
     exact, fast = read_source(source_of(text), exact=True), read_source(source_of(text), kernel_from=8)
     assert str(fast.around) == str(exact.around)
     assert any(one.events for kept in fast.around.values() for one in kept)
+
+
+class Looked:
+    """Stands for the match of a record of a rank; counts how often any is looked at."""
+
+    times = 0
+
+    def __init__(self, rank: str) -> None:
+        self._rank = rank
+
+    def __getitem__(self, group: int) -> bytes:
+        Looked.times += 1
+        return b" " + self._rank.encode()
+
+    def groups(self) -> tuple[bytes, ...]:
+        Looked.times += 1
+        return (b"", self[2], b"full", b"10", b"1", b"2", b"3", b"4", b"5", b"")
+
+
+def test_what_stands_before_a_break_is_found_without_looking_at_other_ranks():
+    """Where a thousand ranks break in turn, each would otherwise look at the records of all."""
+    window = Window()
+    records = [(100 * n, n + 1, Looked(f"TP{n % 1000}")) for n in range(4000)]
+    window.add_bare(records, [])  # type: ignore[arg-type]
+    before = Looked.times
+    window.keep([opening(400_000, 4001, "TP7")])
+    assert Looked.times - before <= 8
+    ((around,),) = window.kept.values()
+    assert [seen.line for seen in around.checks] == [8, 1008, 2008, 3008]
