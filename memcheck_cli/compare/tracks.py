@@ -68,7 +68,8 @@ class Column:
     __slots__ = ("_values",)
 
     def __init__(self, absent: int = 0) -> None:
-        self._values: array[int] = array("i", [ABSENT]) * absent
+        self._values: array[int] = array("i")
+        self.lack(absent)
 
     def __len__(self) -> int:
         return len(self._values)
@@ -79,12 +80,12 @@ class Column:
             self._values.extend(array("i", values))  # type: ignore[arg-type]
         except (TypeError, OverflowError):
             whole = [ABSENT if value is None else max(-BIGGEST, min(value, BIGGEST)) for value in values]
-            if self._values.typecode == "i" and any(not ABSENT <= value < -ABSENT for value in whole):
-                self._values = array("q", self._values)
-            self._values.extend(array(self._values.typecode, whole))
+            import numpy as np
+
+            self.take(np.array(whole, np.int64))
 
     def take(self, values: Array) -> None:
-        """More numbers at once, all printed: int64 of shape (n,)."""
+        """More numbers at once, ABSENT where one is not printed: int64 of shape (n,)."""
         import numpy as np
 
         if self._values.typecode == "i" and not (values.min() >= ABSENT and values.max() < -ABSENT):

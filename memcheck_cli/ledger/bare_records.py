@@ -20,7 +20,7 @@ Printed = tuple[int, tuple[bytes, ...]]
 """Where a line begins, and the groups of `log.lines.BUSY_LINE` on it (no further terms)."""
 
 MOST_NAMES = 4096
-"""Spellings of times, ranks and pools that are remembered."""
+"""Spellings of times and pools that are remembered."""
 
 
 class BareRecords:

@@ -32,6 +32,9 @@ __all__ = ["WINDOW", "Around", "Event", "Flush", "Observer", "SeriesKey", "Sourc
 
 MOST_FLUSHES = 10_000
 
+BUSY_WORDS = ("[Mem Check (BUSY", "vailable")
+"""What every busy record holds, whatever stands before it."""
+
 
 class Flush(NamedTuple):
     """A line that says that the cache was flushed: the accounting of its run starts anew."""
@@ -169,7 +172,7 @@ def _fold(reading: SourceReading, ledger: Ledger, line: Line, message: Message |
             reading.flushes.append(Flush(run, line.process, line.rank, line.number))
     else:
         ledger.fold(line, None)
-        if "[Mem Check (BUSY" in line.text and "vailable" in line.text:
+        if all(word in line.text for word in BUSY_WORDS):
             reading.strange += 1
             reading.strange_line = reading.strange_line or line.number
 

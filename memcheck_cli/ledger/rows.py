@@ -152,17 +152,8 @@ class Series:
     def goes_on(self, row: Row) -> bool:
         """Take a row that is like the ones before it in every respect: `add` in fewer steps. False where it is not, or
         where they do not balance."""
-        segment = self.segments[-1]
-        terms, total = row.terms, row.total
-        if (
-            segment.balance
-            or segment.status
-            or total is None
-            or total != self.first_total
-            or self.combinations is not None
-            or sum(terms) != total  # type: ignore[arg-type]
-            or min(terms) < 0  # type: ignore[type-var,operator]
-        ):
+        terms, total = row.terms, self.steady_total()
+        if total is None or row.total != total or sum(terms) != total or min(terms) < 0:  # type: ignore[arg-type,type-var,operator]
             return False
         self.go_on(row, 1)
         return True

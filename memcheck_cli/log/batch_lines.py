@@ -164,15 +164,8 @@ def _values(text: str, head: re.Match[str]) -> dict[str, Value]:
     usage = 0
     name = ""
     for part in parts:
-        printed, colon, token = part.strip().partition(": ")
-        known = _KNOWN.get(printed) if colon else None
-        if known is not None and token[:1] != "f":
-            name, read = known
-            value = read(token)
-            if value is not None and name not in values:
-                values[name] = value
-                continue
         name = ""
+        printed, colon, token = part.strip().partition(": ")
         if not colon:
             # 0.4.9 to 0.4.9.post2 print `#token: full=1, swa=2` on hybrid models
             printed, _, token = printed.partition("=")
@@ -219,5 +212,3 @@ _READERS: dict[str, Callable[[str], Value]] = {
 }
 _READERS |= {"graph": truth, "timestamp": _timestamp}
 _READERS |= dict.fromkeys(("cache_hit_rate", "fwd_occupancy", "fwd_idle_occupancy"), _percent)
-_KNOWN = {printed: (name, _READERS.get(name, number)) for printed, name in BATCH_VALUES.items()}
-"""By printed name: the name of the value, and what reads it."""

@@ -274,7 +274,7 @@ class Scanner:
         if not 0 < most < MOST_CHAINED or self._kernel is not None:
             most = MOST_CHAINED
         match = BUSY_LINE.match
-        begin, last = at, self._stop
+        last = self._stop
         printed: list[tuple[int, tuple[bytes, ...]]] = []
         while at < stop and len(printed) < most:
             found = match(data, at, stop)
@@ -290,7 +290,7 @@ class Scanner:
             printed.append((base + at, groups))
             at = end + 1
         if not printed:
-            return begin
+            return at
         reader = self.reader
         taken = self._sink.records(printed, reader.lines + 1)
         if taken < len(printed):

@@ -89,7 +89,6 @@ class LogReplayer:
         self._waiting: list[tuple[Judgement, Row, Stream, bool]] = []
         self._servers: dict[tuple[str, str], Server] = {}
         self._judged_forms: set[tuple[int, str]] = set()
-        self._seen_bare: set[int] = set()
         self._silences: dict[tuple[str, bool, int], str] = {}
         self._against = Parting(against) if against is not None else None
         self.result.against = self._against
@@ -116,10 +115,7 @@ class LogReplayer:
 
     def see_bare(self) -> None:
         """Bare busy lines of the current form were taken into the ledger."""
-        run = self.ledger.run_number(None)
-        if run not in self._seen_bare:
-            self._seen_bare.add(run)
-            self._candidates_of(run).see(BARE, "")
+        self._candidates_of(self.ledger.run_number(None)).see(BARE, "")
 
     def finish(self) -> LogReplay:
         """No more lines: judge what still waits."""
@@ -174,10 +170,8 @@ class LogReplayer:
     def _settle(self, stream: Stream, check: _Check, lived_on: bool) -> None:
         """Judge a check now that it is known what came behind it."""
         rows = [(pool, row) for pool, row in check.rows if pool != EMPTY]
-        if lived_on and self._only_counts and check.kind == "busy":
-            rows = self._count_agreed(stream, rows)
-            if not rows:
-                return
+        if lived_on and self._only_counts and check.kind == "busy" and self._count_agreed(stream, rows):
+            return
         if check.kind == "busy":
             if not lived_on:
                 rows = completed(stream, rows)
@@ -195,19 +189,17 @@ class LogReplayer:
             if self._covers(stream.rank, pool):
                 self._judge(stream, check.kind, pool, row, words[pool], hybrid)
 
-    def _count_agreed(self, stream: Stream, rows: list[tuple[str, Row]]) -> list[tuple[str, Row]]:
+    def _count_agreed(self, stream: Stream, rows: list[tuple[str, Row]]) -> bool:
         """Count the records of a busy check that the server passed and that balance by the rules, if nothing else is to
-        be known of any of them: most checks of most logs. Answers those that must be judged: none, or all."""
-        if stream.asserted or stream.pages or stream.burst.repeated:
-            return rows
+        be known of any of them: most checks of most logs. Answers whether they were; else all must be judged."""
         hybrid = any(pool == "swa" for pool, _ in rows)
+        if stream.asserted or stream.pages or stream.burst.repeated or self._silent(stream, "busy", hybrid):
+            return False
         for pool, row in rows:
             total, terms = row.total, row.terms
             if total is None or row.marks or row.extra or row.cut or pool == "req" or None in terms:
-                return rows
+                return False
             rules = self.rules_for(stream, row)
-            if self._silent(stream, "busy", hybrid):
-                return rows
             key = (rules, pool, hybrid)
             places = self._sums.get(key)
             if places is None:
@@ -215,7 +207,7 @@ class LogReplayer:
                 summed = server.equation.summed if server.equation is not None else ()
                 places = self._sums[key] = tuple(TERMS.index(name) for name in summed)
             if sum(terms[place] for place in places) != total:  # type: ignore[misc]
-                return rows
+                return False
         result = self.result
         for pool, row in rows:
             if self._covers(stream.rank, pool):
@@ -224,7 +216,7 @@ class LogReplayer:
                 result.decided += 1
                 result.agree += 1
                 result.pools.setdefault(pool, [0, 0])[0] += 1
-        return []
+        return True
 
     def _covers(self, rank: str, pool: str | None) -> bool:
         """Whether a record or report was asked for; pool: None where none is told."""

@@ -164,11 +164,10 @@ def _replay_log(source: Source, stream: Ahead, options: Options, write: Callable
         record_sink=emitter.record if isinstance(emitter, Level2) else None,
         judged=window.judged if window is not None else None,
     )
-    if emitter is not None:
-        emitter.replayer = replayer
     if emitter is None:
         lines = fold_lines(source, cast("RawIOBase", stream), replayer)
     else:
+        emitter.replayer = replayer
         lines = _fold_raw(_blocks(stream, replayer.result), reader, replayer)
     result = replayer.finish()
     result.lines = lines
